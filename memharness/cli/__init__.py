@@ -1,0 +1,57 @@
+"""The `memharness` command. Its help imports nothing; a command imports its own module and no other."""
+
+import sys
+
+from memharness import __version__
+
+COMMANDS = {  # name: where it is, and its one line in the help
+    "run": ("memharness.cli.run:run", "Run a method on a benchmark with a reader, or go on with a run."),
+    "list": ("memharness.cli.look:list_plugins", "List what is installed: methods, benchmarks, readers and so on."),
+    "show": ("memharness.cli.look:show", "Show the card of a plug-in, or the summary of a run."),
+    "score": ("memharness.cli.score:score", "Score a run again, without reading again."),
+    "evaluate": ("memharness.cli.score:evaluate", "Score someone else's predictions with the official metrics."),
+    "verify": ("memharness.cli.score:verify", "Recompute every figure of a run from its records."),
+    "leaderboard": ("memharness.cli.board:leaderboard", "Put runs into one table, on screen and as CSV."),
+    "data": ("memharness.cli.data:data", "Prepare, check or locate a benchmark's data."),
+    "doctor": ("memharness.cli.doctor:doctor", "Say what is installed and works, and what to do about the rest."),
+}
+HELP = """\
+Usage: memharness COMMAND [OPTIONS]
+
+Any agent-memory method, on any memory benchmark, with any frozen reader.
+
+Commands:
+{commands}
+
+Options:
+  --version    Show the version.
+  -h, --help   Show this help; `memharness COMMAND --help` shows a command's.
+
+Plug-ins may bring more commands: `memharness list commands`.
+A first run: memharness run --method graphmemix --bench atm --reader extractive
+"""
+
+
+def main() -> None:
+    """Run the command line and exit with its code."""
+    sys.exit(command_line(sys.argv[1:]))
+
+
+def command_line(words: list[str]) -> int:
+    """Run a command line.
+
+    Args:
+        words: what follows `memharness`.
+
+    Returns:
+        0 ok; 1 the run finished with too many failures, or figures differ; 2 a user's mistake; 130 interrupted.
+    """
+    if not words or words[0] in ("-h", "--help"):
+        sys.stdout.write(HELP.format(commands="\n".join(f"  {name:12} {text}" for name, (_, text) in COMMANDS.items())))
+        return 0
+    if words[0] == "--version":
+        sys.stdout.write(f"memharness {__version__}\n")
+        return 0
+    from memharness.cli.app import run  # typer, only now
+
+    return run(words)

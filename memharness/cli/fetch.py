@@ -1,0 +1,160 @@
+"""Downloads of published data: resumed, checked by size and SHA-256, and put in place only when they are right."""
+
+from __future__ import annotations
+
+import re
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any
+
+from memharness.identity import digest, file_digest
+from memharness.media import tree_digest
+from memharness.store import disk_error
+from memharness.types import Asset, UserError
+
+HUB = re.compile(r"hf://datasets/(?P<repo>[^/@]+/[^/@]+)@(?P<revision>[^/@]+)")
+BLOCK = 1 << 20
+TRIES = 4  # in a row without a byte of progress
+TIMEOUT = 60  # seconds without an answer
+
+Told = Callable[[int, int | None], None]  # bytes so far, and of the whole if known
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """What lies in place of an asset. For a hub snapshot the digest is of its files' digests, the size their sum."""
+
+    url: str
+    sha256: str
+    size: int
+
+
+def fetch(asset: Asset, folder: Path, held: str | None, tell: Told) -> Fetched:
+    """Bring an asset into a folder, unless it is there already.
+
+    Args:
+        asset: what to bring.
+        folder: the prepared folder.
+        held: the digest that was recorded when it was first fetched, for assets whose publisher gives none.
+        tell: told how far it is.
+
+    Raises:
+        UserError: if it cannot be fetched, or is not what its publisher (or the first download) says.
+    """
+    target = folder / asset.path
+    wanted = asset.sha256 or held
+    if asset.url.startswith("hf://"):
+        return _fetch_snapshot(asset.url, target, wanted)
+    if target.is_file() and wanted and file_digest(target) == wanted:
+        return Fetched(asset.url, wanted, target.stat().st_size)
+    part = target.with_name(target.name + ".part")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        _download(asset.url, part, tell)
+        found = Fetched(asset.url, file_digest(part), part.stat().st_size)
+        _check(asset, found, wanted, part)
+        part.replace(target)
+    except OSError as error:
+        raise disk_error(error, target) from None
+    return found
+
+
+def _check(asset: Asset, found: Fetched, wanted: str | None, part: Path) -> None:
+    if asset.size is not None and found.size != asset.size:
+        problem = f"{found.size:,} bytes where {asset.size:,} were published"
+    elif wanted is not None and found.sha256 != wanted:
+        problem = f"SHA-256 {found.sha256[:12]}… where {wanted[:12]}… is expected"
+    else:
+        return
+    part.unlink()  # a resumed download would only add to what is wrong
+    raise UserError(
+        f"{asset.url}: {problem}: it was damaged on the way or changed by its publisher; try again, or give --data PATH"
+    )
+
+
+def _download(url: str, part: Path, tell: Told) -> None:
+    """Fetch a URL into a file that may hold its beginning already.
+
+    Raises:
+        UserError: if the server refuses, or nothing comes any more.
+    """
+    idle = 0
+    while True:
+        start = part.stat().st_size if part.exists() else 0
+        try:
+            if _take(url, part, start, tell):
+                return
+            reason = "the connection broke off"
+        except urllib.error.HTTPError as error:
+            if error.code == 416 and start:  # nothing is left to send: it was whole but for its renaming
+                return
+            if error.code < 500 and error.code not in (408, 429):
+                raise UserError(_refused(url, f"{error.code} {error.reason}")) from None
+            reason = f"{error.code} {error.reason}"
+        except urllib.error.URLError as error:
+            reason = str(error.reason)
+            if isinstance(error.reason, FileNotFoundError):
+                raise UserError(_refused(url, reason)) from None
+        except (TimeoutError, ConnectionError, HTTPException) as error:
+            reason = str(error) or type(error).__name__
+        grown = part.exists() and part.stat().st_size > start
+        idle = 0 if grown else idle + 1
+        if idle == TRIES:
+            raise UserError(_refused(url, reason))
+        time.sleep(0.1 * 4**idle)
+
+
+def _refused(url: str, reason: str) -> str:
+    return (
+        f"{url}: cannot be fetched ({reason}); run the same command again later: what has come is kept. "
+        "Or fetch it by other means and give --data PATH"
+    )
+
+
+def _take(url: str, part: Path, start: int, tell: Told) -> bool:
+    """Append what is left of a URL to a file. Returns whether all of it has come."""
+    request = urllib.request.Request(
+        url, headers={"User-Agent": "memharness", **({"Range": f"bytes={start}-"} if start else {})}
+    )
+    with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
+        resumed = start > 0 and answer.status == 206
+        begun = start if resumed else 0
+        length = answer.headers.get("Content-Length")
+        whole = begun + int(length) if length else None
+        with part.open("ab" if resumed else "wb") as file:
+            while block := answer.read(BLOCK):
+                file.write(block)
+                tell(file.tell(), whole)
+            return whole is None or file.tell() >= whole
+
+
+def _fetch_snapshot(url: str, target: Path, held: str | None) -> Fetched:
+    match = HUB.fullmatch(url)
+    if not match:
+        raise UserError(f"{url}: expected hf://datasets/OWNER/NAME@REVISION")
+    _snapshot_download(repo_id=match["repo"], repo_type="dataset", revision=match["revision"], local_dir=target)
+    files = {name: sha for name, sha in tree_digest(target).items() if not name.startswith(".cache/")}
+    found = Fetched(url, digest(files), sum((target / name).stat().st_size for name in files))
+    if held is not None and found.sha256 != held:
+        raise UserError(f"{url}: its files are not those of the first download; remove {target} and prepare it again")
+    return found
+
+
+def _snapshot_download(**what: Any) -> None:
+    """The hub client's own download, which resumes and checks.
+
+    Raises:
+        UserError: if the hub cannot be reached, or has no such data set at that revision.
+    """
+    from huggingface_hub import snapshot_download
+
+    try:
+        snapshot_download(**what)
+    except Exception as error:  # the client lets errors of several HTTP libraries through
+        short = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise UserError(_refused(f"hf://datasets/{what['repo_id']}@{what['revision']}", short)) from None

@@ -1,0 +1,136 @@
+"""Pictures and videos by content hash, and digests of data files, remembered by path, size and time."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memharness.types import DataError, Image, Video
+
+if TYPE_CHECKING:
+    from PIL.Image import Image as Picture
+
+VIDEO_TYPES = {".mp4": "video/mp4", ".mov": "video/quicktime", ".avi": "video/x-msvideo", ".webm": "video/webm", ".mkv": "video/x-matroska"}  # fmt: skip
+
+
+def home() -> Path:
+    """Where downloads, converted models and file digests are kept: `MEMHARNESS_HOME`, by default the user's cache."""
+    named = os.environ.get("MEMHARNESS_HOME")
+    base = os.environ.get("XDG_CACHE_HOME")
+    return Path(named) if named else (Path(base) if base else Path.home() / ".cache") / "memharness"
+
+
+class MediaStore:
+    """Maps content hashes to files. Files stay where they are; only their digests and sizes are remembered."""
+
+    def __init__(self, index: Path | None = None) -> None:
+        """Open the digest index (default: `home()/files.sqlite`)."""
+        self._index = index or home() / "files.sqlite"
+        self._files: dict[str, Path] = {}
+        self._db: sqlite3.Connection | None = None
+
+    def image(self, path: Path, source: str, where: str) -> Image:
+        """An Image for a file; `missing` if there is no such file.
+
+        Args:
+            path: the file.
+            source: the name the data gives it.
+            where: file, record and field that name it, for the error.
+
+        Raises:
+            DataError: if the file is not a readable picture.
+        """
+        if not path.is_file():
+            return Image(None, source=source)
+        sha, mime, width, height = self._known(path, where, picture=True)
+        self._files[sha] = path
+        return Image(sha, mime, width, height, source)
+
+    def video(self, path: Path, source: str, *, width: int = 0, height: int = 0, seconds: float = 0.0) -> Video:
+        """A Video for a file; `missing` if there is no such file. Size and duration are the data's own."""
+        if not path.is_file():
+            return Video(None, source=source, width=width, height=height, seconds=seconds)
+        sha, _, _, _ = self._known(path, source, picture=False)
+        self._files[sha] = path
+        mime = VIDEO_TYPES.get(path.suffix.lower(), "application/octet-stream")
+        return Video(sha, mime, width, height, seconds, source)
+
+    def path(self, media: Image | Video) -> Path:
+        """The file behind a hash.
+
+        Raises:
+            DataError: if it is missing.
+        """
+        if media.sha256 is None or media.sha256 not in self._files:
+            raise DataError(f"{media.source or media.sha256}: the file is not at hand; fetch the data's media or use --view captions")
+        return self._files[media.sha256]
+
+    def open(self, image: Image) -> Picture:
+        """The decoded picture, turned as its EXIF says.
+
+        Raises:
+            DataError: if it is missing or cannot be decoded.
+        """
+        from PIL import Image as pillow
+        from PIL import ImageOps
+
+        path = self.path(image)
+        try:
+            with pillow.open(path) as picture:
+                return ImageOps.exif_transpose(picture).convert("RGB")
+        except OSError as error:
+            raise DataError(f"{path}: cannot be decoded as a picture ({error}); fetch it again") from None
+
+    def digest(self, path: Path) -> str:
+        """SHA-256 (hex) of a file, remembered until its size or time changes."""
+        return self._known(path, str(path), picture=False)[0]
+
+    def _known(self, path: Path, where: str, *, picture: bool) -> tuple[str, str, int, int]:
+        stat = path.stat()
+        key = (str(path.resolve()), stat.st_size, stat.st_mtime_ns)
+        db = self._open()
+        row = db.execute("SELECT sha, mime, width, height FROM files WHERE path=? AND size=? AND time=?", key).fetchone()
+        if row and (row[1] or not picture):
+            return row[0], row[1], row[2], row[3]
+        mime, width, height = _picture_header(path, where) if picture else ("", 0, 0)
+        with path.open("rb") as file:
+            sha = hashlib.file_digest(file, "sha256").hexdigest()
+        with db:
+            db.execute("INSERT OR REPLACE INTO files VALUES (?,?,?,?,?,?,?)", (*key, sha, mime, width, height))
+        return sha, mime, width, height
+
+    def _open(self) -> sqlite3.Connection:
+        if self._db is None:
+            self._index.parent.mkdir(parents=True, exist_ok=True)
+            self._db = sqlite3.connect(self._index, timeout=60, check_same_thread=False)
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute(
+                "CREATE TABLE IF NOT EXISTS files (path TEXT PRIMARY KEY, size INT, time INT, sha TEXT, mime TEXT, width INT, height INT)"
+            )
+        return self._db
+
+
+def _picture_header(path: Path, where: str) -> tuple[str, int, int]:
+    from PIL import Image as pillow
+    from PIL import UnidentifiedImageError
+
+    try:
+        with pillow.open(path) as picture:
+            width, height = picture.size
+            if picture.getexif().get(0x0112, 1) in (5, 6, 7, 8):  # turned a quarter: what is shown is height × width
+                width, height = height, width
+            return pillow.MIME.get(picture.format or "", ""), width, height
+    except (UnidentifiedImageError, OSError) as error:
+        raise DataError(f"{where}: {path} is not a readable picture ({error}); fetch it again or remove it") from None
+
+
+def tree_digest(path: Path, store: MediaStore | None = None) -> dict[str, str]:
+    """Digest of every file under a path by relative name; of the file itself under its own name."""
+    store = store or MediaStore()
+    if path.is_file():
+        return {path.name: store.digest(path)}
+    files = sorted(file for file in path.rglob("*") if file.is_file())
+    return {str(file.relative_to(path)): store.digest(file) for file in files}

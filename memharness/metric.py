@@ -1,0 +1,112 @@
+"""The metric contract: pure local scores of a question, a group or an episode, and judged ones."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from memharness.types import Asked, Score
+
+if TYPE_CHECKING:
+    from memharness.reader import Reply, Request
+
+Unit = Literal["question", "group", "episode"]
+
+
+@dataclass(frozen=True)
+class Metric(ABC):
+    """A metric is a value: its parameters are its fields, and it prints as it is parsed: `F1(norm=hotpot)`, `Recall@10`.
+
+    Subclasses are frozen dataclasses. `k`, if there is such a field, prints behind an `@`.
+
+    Attributes:
+        unit: what is scored at once. A group is the questions that share `Gold.group`; an episode is a context.
+        needs: what must have succeeded for the score to be valid: the answer, or only the readout (recall is valid
+            even where the reader failed).
+    """
+
+    unit: ClassVar[Unit] = "question"
+    needs: ClassVar[Literal["answer", "readout"]] = "answer"
+
+    @abstractmethod
+    def score(self, unit: Sequence[Asked], facts: Mapping[str, float]) -> Mapping[str, Score]:
+        """Score a unit. A question that failed has `record.answer` None, one without a readout `record.evidence` None.
+
+        Args:
+            unit: the questions of the unit, in benchmark order; one for `question`.
+            facts: what the episode stated as facts; empty for recorded ones.
+
+        Returns:
+            one or more scores by name.
+        """
+
+    def __str__(self) -> str:
+        """The metric as it is parsed."""
+        shown = [(f.name, getattr(self, f.name)) for f in fields(self) if f.name != "k"]
+        changed = [f"{name}={value}" for name, value in shown if value != _default(type(self), name)]
+        text = type(self).__name__ + (f"({','.join(changed)})" if changed else "")
+        return f"{text}@{self.k}" if hasattr(self, "k") else text
+
+
+@dataclass(frozen=True)
+class Judged(Metric):
+    """A metric whose verdict a judge model gives. The engine makes the call: metered, cached, retried.
+
+    Attributes:
+        rubric: name and version of the rubric; a part of the score's key.
+    """
+
+    rubric: ClassVar[str]
+
+    def score(self, unit: Sequence[Asked], facts: Mapping[str, float]) -> Mapping[str, Score]:
+        """Scores that need no call (an empty answer, a question that does not apply); empty if the judge must say."""
+        return {}
+
+    @abstractmethod
+    def ask(self, unit: Sequence[Asked]) -> Request:
+        """The request to the judge."""
+
+    @abstractmethod
+    def read(self, unit: Sequence[Asked], reply: Reply) -> Mapping[str, Score]:
+        """Scores from its reply; a reply that cannot be read is status `judge_error`, never a guess."""
+
+
+def _default(metric: type[Metric], name: str) -> object:
+    return next(f.default for f in fields(metric) if f.name == name)
+
+
+def parse_metric(text: str, classes: Mapping[str, type[Metric]]) -> Metric:
+    """The metric that prints as `text`.
+
+    Args:
+        text: such as `Recall@10` or `F1(norm=hotpot)`.
+        classes: metric classes by name.
+
+    Raises:
+        UserError: for a name, parameter or value that is not one.
+    """
+    import re
+
+    import yaml
+
+    from memharness.types import UserError, did_you_mean
+
+    match = re.fullmatch(r"(\w+)(?:\(([^()]*)\))?(?:@(\d+))?", text.strip())
+    if not match:
+        raise UserError(f"metric {text!r}: expected Name, Name(key=value,…) or Name@k")
+    name, arguments, k = match.groups()
+    if name not in classes:
+        raise UserError(f"metric {text!r}: no metric is called {name}{did_you_mean(name, classes)}")
+    values = {}
+    for pair in filter(None, (arguments or "").split(",")):
+        key, _, value = pair.partition("=")
+        values[key.strip()] = yaml.safe_load(value)
+    if k is not None:
+        values["k"] = int(k)
+    known = [f.name for f in fields(classes[name])]
+    for key in values:
+        if key not in known:
+            raise UserError(f"metric {text!r}: {name} has no parameter {key}; it has: {', '.join(known) or 'none'}")
+    return classes[name](**values)

@@ -1,0 +1,1 @@
+"""What people look at: tables of runs, cards of plug-ins, the leaderboard."""

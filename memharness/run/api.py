@@ -1,0 +1,492 @@
+"""What the command line calls: run, plan, score, verify and evaluate."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from memharness import ledger
+from memharness.benchmark import Ask, Benchmark, Observe
+from memharness.media import MediaStore
+from memharness.metric import Metric, parse_metric
+from memharness.prompts import Renderer, answer_request
+from memharness.reader import count
+from memharness.registry import entries
+from memharness.run import prices
+from memharness.run.data import open_benchmark
+from memharness.run.folder import RunFolder
+from memharness.run.gather import gather
+from memharness.run.kit import Models, RunKit
+from memharness.run.metered import Meter
+from memharness.run.progress import Progress, Quiet
+from memharness.run.runner import ITEMS, Runner
+from memharness.run.score import metric_list, rows, score
+from memharness.run.setup import Pick, Setup, make_reader, picks, setup
+from memharness.run.spec import RunSpec
+from memharness.run.summary import Summary, figures, same, summarise
+from memharness.run.wire import case_out, evidence_in, record_out
+from memharness.run.work import Work
+from memharness.store import RequestCache, read_lines, write_atomic
+from memharness.types import Answer, Case, DataError, Evidence, Item, Outcome, Readout, Record, UserError, did_you_mean
+
+# ----------------------------------------------------------------------------------------------------------- running
+
+
+def execute(spec: RunSpec, progress: Progress) -> Summary:
+    """Run a spec to its end, or take it up where it stopped, and return its summary.
+
+    Raises:
+        UserError: a user's mistake; what was finished is kept.
+        KeyboardInterrupt: after what is finished was written.
+    """
+    ready = prepare(spec)
+    folder = ready.folder
+    if folder.done:
+        progress.note(f"{folder.path}: already finished; this is its summary (--fresh runs it again)")
+        summary = load_summary(folder.path)
+        return rescore(folder.path, spec.judge, ()) if spec.judge not in (None, summary["judge"]) else summary
+    if spec.workers > 1:
+        _spawn(folder, spec.workers - 1, progress)
+    return asyncio.run(_work(ready, progress))
+
+
+def prepare(spec: RunSpec) -> Setup:
+    """Resolve a spec and make or reopen its folder."""
+    ready = setup(inherit(spec))
+    ready.folder.open(
+        ready.spec.to_json(), ready.chain, ready.described, ready.code, fresh=spec.fresh, anyway=spec.resume_anyway
+    )
+    return ready
+
+
+def inherit(spec: RunSpec) -> RunSpec:
+    """With `--readouts RUN`, everything up to the readout is that run's."""
+    if not spec.readouts:
+        return spec
+    before = RunSpec.from_json(RunFolder(Path(spec.readouts)).manifest()["spec"], spec.readouts)
+    kept = ("method", "bench", "data", "subset", "embedder", "budget", "items", "counters", "method_options",
+            "bench_options", "seed", "limit", "ids")  # fmt: skip
+    return replace(spec, **{name: getattr(before, name) for name in kept})
+
+
+def work(path: Path) -> None:
+    """What a worker process does: take units of a run until none is left. It leaves the finishing to the first."""
+    folder = RunFolder(path)
+    spec = RunSpec.from_json(folder.manifest()["spec"], str(folder.manifest_path))
+    ready = setup(spec)
+    if vars(ready.chain) != folder.manifest()["identity"]:
+        raise UserError(f"{path}: this process resolves the run's spec to another identity; are code and data the same?")
+    ready.folder = folder
+    asyncio.run(_work(ready, Quiet(), finish=False))
+
+
+def _spawn(folder: RunFolder, n: int, progress: Progress) -> list[subprocess.Popen[bytes]]:
+    progress.note(f"{n + 1} processes work on {folder.path}")
+    (folder.path / "logs").mkdir(exist_ok=True)
+    command = [sys.executable, "-m", "memharness", "work", str(folder.path)]
+    out = []
+    for number in range(n):
+        with (folder.path / "logs" / f"worker-{number + 2}.log").open("ab") as log:
+            out.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log))
+    return out
+
+
+async def _work(ready: Setup, progress: Progress, *, finish: bool = True) -> Summary:
+    spec, folder = ready.spec, ready.folder
+    progress.start(None, 0)
+    chosen = await picks(ready)
+    totals = [pick.count for pick in chosen]
+    progress.start(None if None in totals else sum(n or 0 for n in totals), len(chosen))
+    cache = RequestCache(Path(spec.out) / "cache" / "requests.sqlite")
+    meter = _meter(ready, cache, progress)
+    models = Models(ready.roles, ready.readers, ready.embedder, meter, lambda name: make_reader(name, {}, ready.media))
+    units = Work(folder)
+    try:
+        await _play(ready, chosen, models, units, progress)
+        if not finish:
+            return {}
+        while not units.take_finish():
+            await asyncio.sleep(0.2)
+        if folder.done:  # another process finished it while we waited
+            return load_summary(folder.path)
+        return await _finish(ready, models, progress)
+    finally:
+        await models.close()
+        folder.close()
+        units.close()
+        cache.close()
+        progress.close()
+
+
+async def _play(ready: Setup, chosen: Sequence[Pick], models: Models, units: Work, progress: Progress) -> None:
+    units.refresh()
+    if all(units.open_units(pick.index, pick.planned, pick.chosen, pick.live) == [] for pick in chosen):
+        return  # nothing is left to ask: no weights are loaded for a run that only lacks its summary
+    await models.start()
+    readouts = _readouts(ready.spec.readouts) if ready.spec.readouts else None
+    runner = Runner(ready, models, units, progress, readouts)
+    if readouts is None:
+        kit = RunKit(
+            "", ready.folder.path / "method", models, ready.media, runner.device, Renderer({}, ready.view),
+            seed=ready.spec.seed, items=ready.spec.items or ITEMS, sampling=ready.sampling, prompt=ready.spec.prompt,
+        )  # fmt: skip
+        with ledger.charging(ledger.Account(""), "observe"):
+            await ready.method.start(kit)
+    await runner.run(chosen)
+
+
+def _meter(ready: Setup, cache: RequestCache | None, progress: Progress) -> Meter:
+    lines = ready.folder.appender("ledger")
+    return Meter(
+        lambda call: lines.add(call.line()),
+        cache=cache,
+        fresh=ready.spec.fresh,
+        timeout=ready.spec.timeout,
+        price=_price(ready),
+        max_cost=ready.spec.max_cost,
+        tokens=progress.tokens,
+    )
+
+
+def _price(ready: Setup) -> Any:
+    """USD of a call: nothing for local models, the table's price for hosted ones, None where it has none."""
+    hosted = {f"{r.card.name}:{r.card.model}" if r.card.model else r.card.name for r in ready.readers.values() if r.card.hosted}
+    if ready.embedder is not None and ready.embedder.card.hosted:
+        hosted.add(f"{ready.embedder.card.name}:{ready.embedder.card.model}")
+    return lambda model, usage: prices.cost(model, usage) if model in hosted else 0.0
+
+
+def _readouts(path: str) -> dict[str, Readout]:
+    """Readouts of an earlier run by question id."""
+    out = {}
+    for _, line in read_lines(Path(path) / "records.jsonl"):
+        if "evidence" in line:
+            out[line["question"]] = Readout(evidence_in(line["evidence"]), trace=line.get("trace", {}))
+    return out
+
+
+async def _finish(ready: Setup, models: Models, progress: Progress) -> Summary:
+    folder = ready.folder
+    folder.sync()
+    notes = gather(folder)
+    metrics = metric_list(ready.benchmark.metrics(), judge=bool(ready.spec.judge), answers=ready.reads)
+    judge = None
+    if ready.spec.judge:
+        judge = (await models.open(ready.spec.judge, "judge")).generate
+    await score(folder, metrics, judge)
+    summary = summarise(folder, ready.benchmark, notes, complete=True)
+    write_atomic(folder.path / "summary.json", json.dumps(summary, indent=1, ensure_ascii=False) + "\n")
+    if not any(n for outcome, n in summary["outcomes"].items() if not Outcome(outcome).final):
+        folder.finish()
+    return summary
+
+
+# ----------------------------------------------------------------------------------------------------- looking again
+
+
+def load_summary(path: Path) -> Summary:
+    """The summary of a run.
+
+    Raises:
+        UserError: if the folder is no run, or the run has no summary yet.
+    """
+    folder = RunFolder(path)
+    folder.manifest()
+    file = path / "summary.json"
+    if not file.is_file():
+        raise UserError(f"{path}: this run is not finished; run the same command again to finish it")
+    value: Summary = json.loads(file.read_text("utf-8"))
+    return value | {"run": str(path)}
+
+
+def rescore(path: Path, judge: str | None, metrics: Sequence[str]) -> Summary:
+    """Score a run again from its records and gold, without reading.
+
+    Raises:
+        UserError: for an unfinished run or an unknown metric.
+    """
+    folder = RunFolder(path)
+    manifest = folder.manifest()
+    spec = RunSpec.from_json(manifest["spec"], str(folder.manifest_path))
+    before = load_summary(path)
+    media = MediaStore()
+    benchmark = open_benchmark(spec.bench, spec.data, dict(spec.bench_options), media)
+    judge = judge or spec.judge
+    chosen: list[Metric] = metric_list(benchmark.metrics(), judge=bool(judge), answers=spec.until != "recall")
+    classes = {name: entry.load() for name, entry in entries("metrics").items()} if metrics else {}
+    chosen += [parse_metric(text, classes) for text in metrics]
+    asyncio.run(_rescore(folder, spec, chosen, judge, media))
+    summary = summarise(folder, benchmark, before["notes"], complete=before["complete"]) | {"judge": judge}
+    write_atomic(path / "summary.json", json.dumps(summary, indent=1, ensure_ascii=False) + "\n")
+    return summary
+
+
+async def _rescore(folder: RunFolder, spec: RunSpec, metrics: Sequence[Metric], judge: str | None, media: MediaStore) -> None:
+    if judge is None:
+        await score(folder, metrics, None)
+        return
+    cache = RequestCache(Path(spec.out) / "cache" / "requests.sqlite")
+    lines = folder.appender("ledger")
+    reader = make_reader(judge, {}, media)
+    meter = Meter(lambda call: lines.add(call.line()), cache=cache, timeout=spec.timeout, max_cost=spec.max_cost)
+    models = Models({"answer": judge}, {judge: reader}, None, meter, lambda name: make_reader(name, {}, media))
+    try:
+        await score(folder, metrics, (await models.open(judge, "judge")).generate)
+    finally:
+        await models.close()
+        folder.close()
+        cache.close()
+
+
+def verify(path: Path) -> list[str]:
+    """Recompute every figure of a run from its records and gold. Returns what differs; nothing if all is equal.
+
+    Local metrics are computed anew; verdicts of a judge are taken from `scores.jsonl`, since asking again would be
+    another measurement.
+
+    Raises:
+        UserError: for an unfinished run, or data that are not at hand.
+    """
+    stored = load_summary(path)
+    folder = RunFolder(path)
+    spec = RunSpec.from_json(folder.manifest()["spec"], str(folder.manifest_path))
+    benchmark = open_benchmark(spec.bench, spec.data, dict(spec.bench_options), MediaStore())
+    with tempfile.TemporaryDirectory() as temporary:
+        copy = RunFolder(Path(temporary) / "run")
+        shutil.copytree(path, copy.path, ignore=shutil.ignore_patterns("memory", "logs", "claims.lock"))
+        differences = _recompute(copy, spec, benchmark, stored)
+    return differences
+
+
+def _recompute(copy: RunFolder, spec: RunSpec, benchmark: Benchmark, stored: Summary) -> list[str]:
+    kept = {row.unit: row for row in rows(copy)}
+    metrics = metric_list(benchmark.metrics(), judge=False, answers=spec.until != "recall")
+    asyncio.run(score(copy, metrics, None))
+    out = []
+    local: set[str] = set()
+    for row in rows(copy):
+        before = kept.get(row.unit)
+        if before is None:
+            out.append(f"scores.jsonl: no line for {row.unit}")
+            continue
+        local |= set(row.scores)
+        for name, value in row.scores.items():
+            if name not in before.scores:
+                out.append(f"scores.jsonl: {row.unit}: no {name}")
+            elif before.scores[name] != value:
+                out.append(f"scores.jsonl: {row.unit}: {name}: stored {before.scores[name].value}, recomputed {value.value}")
+    original = RunFolder(Path(stored["run"]))
+    fresh = summarise(original, benchmark, stored["notes"], complete=stored["complete"])
+    for key in ("n", "outcomes", "flags", "scores", "official", "tokens", "calls"):
+        out += same(stored[key], fresh[key], f"summary.json: {key}.")
+    recomputed = figures(copy)
+    for name in local & set(stored["scores"]):
+        out += same(stored["scores"][name], recomputed[name], f"summary.json: scores.{name}.")
+    return sorted(set(out))
+
+
+# ---------------------------------------------------------------------------------------------------------- planning
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run would do and cost, as far as can be said before anything is spent."""
+
+    contexts: int
+    questions: int | None
+    calls: Mapping[str, int]
+    tokens: Mapping[str, Mapping[str, int]]
+    price: float | None
+    price_date: str | None
+    notes: Sequence[str]
+    view: str
+    data_state: str
+    identity: str
+    folder: Path
+
+
+SAMPLED = 20  # questions whose prompts are built to estimate tokens
+
+
+def plan(spec: RunSpec) -> Plan:
+    """Estimate a run. Nothing is loaded or spent: evidence is sized as the run's first items, the real prompt around it."""
+    ready = setup(inherit(spec))
+    return asyncio.run(_plan(ready))
+
+
+async def _plan(ready: Setup) -> Plan:
+    chosen = await picks(ready)
+    counts = [pick.count for pick in chosen]
+    questions = None if None in counts else sum(n or 0 for n in counts)
+    n = questions or 0
+    text, image, sized, observed = 0, 0, 0, 0
+    k = ready.spec.items or ITEMS
+    counter = ready.readers[ready.roles["answer"]].counter
+    for pick in chosen:
+        if pick.live or sized >= SAMPLED:
+            break
+        async for event in ready.benchmark.episode(pick.context).play():
+            if isinstance(event, Observe):
+                items: dict[str, Item] = {item.id: item for item in event.items}
+                observed = len(items)
+                renderer = Renderer(items, ready.view)
+            elif isinstance(event, Ask):
+                for case in list(event.cases)[: SAMPLED - sized]:
+                    evidence = tuple(Evidence(item) for item in list(items)[:k])
+                    request = answer_request(case.question, Readout(evidence), renderer, ready.sampling, ready.spec.prompt)
+                    tokens = count(counter, request.parts())
+                    text += tokens
+                    sized += 1
+    per_call = text // sized if sized else 0
+    calls: dict[str, int] = {}
+    tokens_by: dict[str, dict[str, int]] = {}
+    card = ready.method.card
+    if card.track == "evidence" and ready.reads:
+        calls["read"] = n
+        tokens_by["read"] = {"text": per_call * n, "image": image, "output": ready.spec.max_tokens * n}
+    for role, phases in ready.method.roles().items():
+        for phase in phases:
+            times = n if phase in ("recall", "answer") else len(chosen)
+            calls[phase] = calls.get(phase, 0) + times
+            sums = tokens_by.setdefault(phase, {"text": 0, "image": 0, "output": 0})
+            sums["text"] += per_call * times
+            sums["output"] += ready.spec.max_tokens * times
+    price, dated, notes = _estimate(ready, tokens_by)
+    if questions is None:
+        notes.append("this benchmark does not say how many questions it has; calls and tokens are unknown")
+    if ready.method.roles():
+        notes.append(f"{', '.join(ready.method.roles())}: at least one call a question is counted for each role")
+    if observed:
+        notes.append(f"evidence sized as {k} items of the first context ({observed} items)")
+    return Plan(
+        len(chosen), questions, calls, tokens_by, price, dated, notes, ready.view, ready.benchmark.data.state,
+        ready.chain.reply, ready.folder.path,
+    )  # fmt: skip
+
+
+def _estimate(ready: Setup, tokens: Mapping[str, Mapping[str, int]]) -> tuple[float | None, str | None, list[str]]:
+    if not ready.hosted:
+        return 0.0, None, []
+    from memharness.types import Usage
+
+    total, dated = 0.0, None
+    for spec in ready.hosted:
+        price = prices.price_of(spec)
+        if price is None:
+            return None, None, [f"{spec}: no price is known; add one to the price table to have it estimated and limited"]
+        dated = price.as_of
+        total += sum(price.of(Usage(text=sums["text"], output=sums["output"])) for sums in tokens.values())
+    return total, dated, []
+
+
+# ------------------------------------------------------------------------------------------ someone else's predictions
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Official figures of someone else's predictions."""
+
+    bench: str
+    n: int
+    scores: Mapping[str, float]
+    contexts: Mapping[str, Mapping[str, float]]
+    unmatched: Sequence[str]
+    missing: int
+    data_state: str
+
+
+def evaluate(
+    bench: str, data: str | None, predictions: Path, options: Mapping[str, Any], subset: str | None = None
+) -> Evaluation:
+    """Score predictions in the benchmark's own file format, or JSONL `{"id", "prediction", "evidence"?}`.
+
+    Raises:
+        UserError: for a file in neither form, or ids that name no question.
+    """
+    if not predictions.exists():
+        raise UserError(f"--predictions {predictions}: no such file or folder")
+    benchmark = open_benchmark(bench, data, dict(options), MediaStore())
+    return asyncio.run(_evaluate(benchmark, predictions, subset))
+
+
+async def _evaluate(benchmark: Benchmark, predictions: Path, subset: str | None) -> Evaluation:
+    answers = dict(_predictions(benchmark, predictions))
+    left = set(answers)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = RunFolder(Path(temporary) / "evaluate")
+        records, gold = folder.appender("records"), folder.appender("gold")
+        n = missing = 0
+        for context_index, context in enumerate(benchmark.contexts(subset)):
+            cases: list[Case] = []
+            async for event in benchmark.episode(context).play():
+                if isinstance(event, Ask):
+                    cases += event.cases
+            for index, case in enumerate(cases):
+                key = case.gold.native_id if case.gold.native_id in answers else case.question.id
+                answer = answers.get(key)
+                left.discard(key)
+                n += 1
+                missing += answer is None
+                records.add(record_out(_record(case, answer, context, context_index, index), {}))
+            gold.add({"context": context_index, "unit": 0, "name": context, "at": 0.0, "cases": [{"index": i, **case_out(c)} for i, c in enumerate(cases)]})
+        if answers and len(left) == len(answers):
+            raise UserError(
+                f"{predictions}: none of its {len(answers)} ids names a question of {benchmark.card.name}, first {min(left)!r}"
+                f"{did_you_mean(min(left), [c.gold.native_id for c in cases])}; is this the right --data?"
+            )
+        gather(folder)
+        await score(folder, metric_list(benchmark.metrics(), judge=False, answers=True), None, override=False)
+        scored = list(rows(folder))
+    by_context = {}
+    for context in dict.fromkeys(row.context for row in scored):
+        by_context[context] = dict(benchmark.report(row for row in scored if row.context == context))
+    few = by_context if 1 < len(by_context) <= 100 else {}
+    return Evaluation(benchmark.card.name, n, dict(benchmark.report(scored)), few, sorted(left), missing, benchmark.data.state)
+
+
+def _record(case: Case, answer: Answer | None, context: str, context_index: int, index: int) -> Record:
+    outcome = Outcome.OK if answer is not None else Outcome.NOT_ASKED
+    record = Record(case.question.id, context, context_index, index, outcome)
+    if answer is not None:
+        record.answer, record.extra = answer.text, answer.extra
+        record.evidence = answer.readout.evidence if answer.readout else None
+    return record
+
+
+def _predictions(benchmark: Benchmark, path: Path) -> Any:
+    if path.is_file() and path.suffix == ".jsonl":
+        first = next(read_lines(path), None)
+        if first is not None and {"id", "prediction"} <= set(first[1]):
+            return _jsonl(path)
+    try:
+        return list(benchmark.predictions(path))
+    except NotImplementedError:
+        raise UserError(
+            f"{path}: {benchmark.card.name} has no prediction format of its own; give JSONL lines "
+            '{"id": …, "prediction": …, "evidence"?: [item ids]}'
+        ) from None
+
+
+def _jsonl(path: Path) -> list[tuple[str, Answer]]:
+    out: dict[str, Answer] = {}
+    for number, (_, line) in enumerate(read_lines(path), 1):
+        where = f"{path}: line {number}"
+        name, text = line.get("id"), line.get("prediction")
+        if not isinstance(name, str | int) or not isinstance(text, str | int | float | None):
+            raise DataError(f'{where}: expected {{"id": …, "prediction": text}}')
+        if str(name) in out:
+            raise DataError(f"{where}: id {name!r} comes twice")
+        listed = line.get("evidence")
+        if listed is not None and not (isinstance(listed, list) and all(isinstance(item, str) for item in listed)):
+            raise DataError(f"{where}: evidence: expected a list of item ids")
+        readout = None if listed is None else Readout(tuple(Evidence(item) for item in listed))
+        out[str(name)] = Answer(None if text is None else str(text), readout=readout)
+    return list(out.items())

@@ -1,0 +1,179 @@
+"""A run's summary: every figure over all and over valid questions, with its interval, and what the run cost."""
+
+from __future__ import annotations
+
+import json
+import sys
+from array import array
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from memharness.benchmark import Benchmark
+from memharness.ledger import KINDS
+from memharness.run.folder import RunFolder
+from memharness.run.gather import pairs
+from memharness.run.score import rows
+from memharness.stats import interval
+from memharness.store import read_lines
+from memharness.types import Status
+
+Summary = dict[str, Any]
+
+
+def figures(folder: RunFolder) -> dict[str, dict[str, Any]]:
+    """Each score's figures, from `scores.jsonl` alone.
+
+    `value`, `low`, `high` and `n` are over all units it applies to, failures counting 0; `value_valid` and `n_valid`
+    over those with a value of their own.
+    """
+    values: dict[str, array[float]] = {}
+    valid: dict[str, array[int]] = {}
+    clusters: dict[str, list[str]] = {}
+    statuses: dict[str, dict[str, int]] = {}
+    for row in rows(folder):
+        cluster = sys.intern(row.cluster)
+        for name, score in row.scores.items():
+            if score.status is Status.NOT_APPLICABLE:
+                continue
+            values.setdefault(name, array("d")).append(score.value or 0.0)
+            valid.setdefault(name, array("b")).append(score.value is not None)
+            clusters.setdefault(name, []).append(cluster)
+            if score.status is not Status.OK:
+                counts = statuses.setdefault(name, {})
+                counts[score.status.value] = counts.get(score.status.value, 0) + 1
+    out: dict[str, dict[str, Any]] = {}
+    for name, numbers in values.items():
+        known = clusters[name] if any(clusters[name]) else None
+        found = interval(numbers, known)
+        own = [value for value, yes in zip(numbers, valid[name], strict=True) if yes]
+        out[name] = {
+            "value": found.value,
+            "low": found.low,
+            "high": found.high,
+            "n": len(numbers),
+            "n_valid": len(own),
+            "value_valid": sum(own) / len(own) if own else None,
+            "method": found.method,
+            "clusters": found.clusters,
+            **({"note": found.note} if found.note else {}),
+            **statuses.get(name, {}),
+        }
+    return out
+
+
+def outcomes(folder: RunFolder) -> tuple[dict[str, int], dict[str, int], dict[str, dict[str, int]]]:
+    """Counts of outcomes and flags, and what the counted attempts of all questions cost by phase."""
+    counts: dict[str, int] = {}
+    flags: dict[str, int] = {}
+    spent: dict[str, dict[str, int]] = {}
+    for record, _ in pairs(folder):
+        if record is None:
+            continue
+        counts[record["outcome"]] = counts.get(record["outcome"], 0) + 1
+        for flag in record.get("flags", ()):
+            flags[flag] = flags.get(flag, 0) + 1
+        for phase, sums in record.get("spent", {}).items():
+            total = spent.setdefault(phase, {})
+            for key, n in sums.items():
+                total[key] = total.get(key, 0) + n
+    return counts, flags, spent
+
+
+def costs(folder: RunFolder, asked: Mapping[str, Mapping[str, int]]) -> dict[str, Any]:
+    """Lifecycle cost and what was really spent.
+
+    The lifecycle cost is each context observed once and each question asked once, over the attempts that count; replies
+    from the request cache cost what they cost when they were made. `spent` is everything this run's processes really
+    bought: retries, second observations and killed attempts included, cache hits not.
+    """
+    ready = {}  # context → (worker, session) that first got ready
+    for path in folder.files("ledger"):
+        for _, line in read_lines(path):
+            if line["kind"] == "ready":
+                ready.setdefault(line["context"], path.stem)
+    tokens: dict[str, dict[str, int]] = {phase: {kind: sums.get(kind, 0) for kind in KINDS} for phase, sums in asked.items()}
+    calls = {phase: sums.get("calls", 0) for phase, sums in asked.items()}
+    seconds: dict[str, float] = {}
+    spent = {"tokens": 0, "calls": 0, "price": 0.0}
+    price, priced = 0.0, True
+    for path in folder.files("ledger"):
+        for _, line in read_lines(path):
+            kind = line["kind"]
+            if kind == "clock":
+                for phase, value in line["seconds"].items():
+                    seconds[phase] = seconds.get(phase, 0.0) + value
+            if kind in ("clock", "ready"):
+                continue
+            total = line["text"] + line["image"] + line["output"]
+            if not line["hit"]:
+                spent["tokens"] += total
+                spent["calls"] += 1
+                spent["price"] += line["price"] or 0.0
+            if line["price"] is None and kind == "generate":
+                priced = False
+            price += (line["price"] or 0.0) if line["status"] == "ok" else 0.0
+            counted = line["phase"] == "observe" and ready.get(line["context"], path.stem) == path.stem
+            if (counted or line["phase"] == "judge") and line["status"] == "ok":
+                phase = line["phase"]
+                sums = tokens.setdefault(phase, dict.fromkeys(KINDS, 0))
+                for name in KINDS:
+                    sums[name] += line[name]
+                calls[phase] = calls.get(phase, 0) + 1
+    return {"tokens": tokens, "calls": calls, "seconds": seconds, "price": round(price, 6) if priced else None, "spent": spent}
+
+
+def summarise(folder: RunFolder, benchmark: Benchmark, notes: Sequence[str], *, complete: bool) -> Summary:
+    """The summary of a scored run; see `memharness run --json` for its keys."""
+    manifest = folder.manifest()
+    memory, spec = manifest["described"]["memory"], manifest["spec"]
+    counts, flags, asked = outcomes(folder)
+    scores = figures(folder)
+    primary = benchmark.card.primary if benchmark.card.primary in scores else next(iter(scores), "")
+    return {
+        "run": str(folder.path),
+        "identity": manifest["identity"]["reply"],
+        "method": memory["method"],
+        "bench": memory["benchmark"],
+        "reader": spec["reader"],
+        "data_state": manifest["described"]["data"]["state"],
+        "track": manifest["described"]["track"],
+        "control": manifest["described"]["control"],
+        "n": sum(counts.values()),
+        "outcomes": counts,
+        "flags": flags,
+        "scores": scores,
+        "official": dict(benchmark.report(rows(folder))),
+        "primary": primary,
+        **costs(folder, asked),
+        "seed": spec["seed"],
+        "budget": spec["budget"],
+        "items": spec["items"],
+        "view": manifest["described"]["readout"]["view"],
+        "judge": spec["judge"],
+        "embedder": spec["embedder"] if memory["embedder"] else None,
+        "models": spec["models"],
+        "config": memory["config"],
+        "until": spec["until"],
+        "subset": spec["subset"],
+        "selection": manifest["described"]["reply"]["selection"],
+        "complete": complete,
+        "notes": list(notes),
+    }
+
+
+def same(before: Any, after: Any, where: str = "") -> list[str]:
+    """Where two JSON values differ, floats to 1e-12 relative; a line each."""
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        out = []
+        for key in sorted(set(before) | set(after)):
+            if key not in before or key not in after:
+                out.append(f"{where}{key}: only {'recomputed' if key in after else 'stored'}")
+            else:
+                out += same(before[key], after[key], f"{where}{key}.")
+        return out
+    if isinstance(before, float | int) and isinstance(after, float | int) and not isinstance(before, bool):
+        close = abs(before - after) <= 1e-12 * max(1.0, abs(before), abs(after))
+        return [] if close else [f"{where.rstrip('.')}: stored {before}, recomputed {after}"]
+    if before != after:
+        return [f"{where.rstrip('.')}: stored {json.dumps(before)[:80]}, recomputed {json.dumps(after)[:80]}"]
+    return []

@@ -1,0 +1,59 @@
+"""The one thread on which all in-process tensor work of this process is done."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import functools
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+# Two threads that each run a model share the cores badly (their OpenMP pools spin against each other), and a CUDA
+# context wants one owner. A pool of one thread is also the queue in which readers and methods wait their turn.
+executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="memharness-device")
+
+
+async def run(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run a function on the device thread, in a copy of the caller's context.
+
+    Cancelling the await leaves a function that has begun to run to its end; one still queued never starts.
+    """
+    call = functools.partial(contextvars.copy_context().run, function, *args, **kwargs)
+    return await asyncio.get_running_loop().run_in_executor(executor, call)
+
+
+def set_threads(wanted: int) -> int:
+    """Set how many CPU threads torch uses, on the thread that calls (OpenMP keeps the number per thread).
+
+    Args:
+        wanted: threads, or 0 for the cores this process may use. `OMP_NUM_THREADS` wins over 0, so that several
+            workers on one machine can be told to share it.
+
+    Returns:
+        the number in use.
+    """
+    import torch
+
+    if wanted or "OMP_NUM_THREADS" not in os.environ:
+        torch.set_num_threads(wanted or _cores())
+    return torch.get_num_threads()
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):  # not on macOS
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def pick(device: str) -> str:
+    """A device name for torch: `auto` is `cuda` where there is one, else `cpu`."""
+    import torch
+
+    if device != "auto":
+        return device
+    return "cuda" if torch.cuda.is_available() else "cpu"

