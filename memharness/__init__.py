@@ -1,3 +1,3 @@
-"""memharness: any agent-memory method, on any memory benchmark, with any frozen reader, with numbers people can trust."""
+"""memharness: any agent-memory method, any memory benchmark, any frozen reader, and numbers people can trust."""
 
 __version__ = "0.1.0"

@@ -73,7 +73,10 @@ class RunBudget:
                     break
         if self.tokens is None or self.holds(self.renderer.evidence(kept)):
             return kept
-        low, high = 0, len(kept) - 1  # cost grows with length up to tokenizer seams, so bisect, then step down to be sure
+        low, high = (
+            0,
+            len(kept) - 1,
+        )  # cost grows with length up to tokenizer seams, so bisect, then step down to be sure
         while low < high:
             middle = (low + high + 1) // 2
             low, high = (middle, high) if self.holds(self.renderer.evidence(kept[:middle])) else (low, middle - 1)

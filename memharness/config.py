@@ -38,7 +38,7 @@ def option(
         neutral: leave it out of the identity while it has its default (for fields added later that change nothing).
         limits: pydantic limits such as `ge=0`.
     """
-    extra = {"source": source, "unit": unit, "neutral": neutral}
+    extra: Any = {"source": source, "unit": unit, "neutral": neutral}
     return pydantic.Field(default, description=help, json_schema_extra=extra, **limits)
 
 
@@ -78,7 +78,9 @@ def build(config_class: type[C], values: Mapping[str, Any], flag: str, owner: st
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"]) or owner
-        raise UserError(f"{flag} {name}={first.get('input')!r}: {first['msg']} (see `memharness show {owner}`)") from None
+        raise UserError(
+            f"{flag} {name}={first.get('input')!r}: {first['msg']} (see `memharness show {owner}`)"
+        ) from None
 
 
 def resolved(config: Config) -> dict[str, Any]:

@@ -179,11 +179,20 @@ def files_in(folder: Path, *suffixes: str) -> Iterator[Path]:
     return (path for path in sorted(folder.iterdir()) if path.is_file() and path.suffix in suffixes)
 
 
+def existing(path: Path) -> Path:
+    """The path, if there is a file.
+
+    Raises:
+        DataError: if there is none.
+    """
+    if not path.is_file():
+        raise DataError(f"{path}: no such file; name the file or folder as it was published")
+    return path
+
+
 def _read_text(path: Path) -> str:
     try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file; name the file or folder as it was published") from None
+        text = existing(path).read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: byte {error.start}: not UTF-8; {REMEDY}") from None
     except OSError as error:
@@ -198,7 +207,7 @@ def _read_parquet(path: Path) -> list[dict[str, Any]]:
     import pyarrow.parquet
 
     try:
-        records: list[dict[str, Any]] = pyarrow.parquet.read_table(path).to_pylist()
+        records: list[dict[str, Any]] = pyarrow.parquet.read_table(existing(path)).to_pylist()
     except (pyarrow.ArrowException, OSError) as error:
         raise DataError(f"{path}: cannot be read as parquet ({error}); {REMEDY}") from None
     return records

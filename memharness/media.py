@@ -13,7 +13,13 @@ from memharness.types import DataError, Image, Video
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture
 
-VIDEO_TYPES = {".mp4": "video/mp4", ".mov": "video/quicktime", ".avi": "video/x-msvideo", ".webm": "video/webm", ".mkv": "video/x-matroska"}  # fmt: skip
+VIDEO_TYPES = {
+    ".mp4": "video/mp4",
+    ".mov": "video/quicktime",
+    ".avi": "video/x-msvideo",
+    ".webm": "video/webm",
+    ".mkv": "video/x-matroska",
+}
 
 
 def home() -> Path:
@@ -65,7 +71,9 @@ class MediaStore:
             DataError: if it is missing.
         """
         if media.sha256 is None or media.sha256 not in self._files:
-            raise DataError(f"{media.source or media.sha256}: the file is not at hand; fetch the data's media or use --view captions")
+            raise DataError(
+                f"{media.source or media.sha256}: the file is not at hand; fetch the media or use --view captions"
+            )
         return self._files[media.sha256]
 
     def open(self, image: Image) -> Picture:
@@ -74,12 +82,12 @@ class MediaStore:
         Raises:
             DataError: if it is missing or cannot be decoded.
         """
-        from PIL import Image as pillow
+        from PIL import Image as Pillow
         from PIL import ImageOps
 
         path = self.path(image)
         try:
-            with pillow.open(path) as picture:
+            with Pillow.open(path) as picture:
                 return ImageOps.exif_transpose(picture).convert("RGB")
         except OSError as error:
             raise DataError(f"{path}: cannot be decoded as a picture ({error}); fetch it again") from None
@@ -92,7 +100,9 @@ class MediaStore:
         stat = path.stat()
         key = (str(path.resolve()), stat.st_size, stat.st_mtime_ns)
         db = self._open()
-        row = db.execute("SELECT sha, mime, width, height FROM files WHERE path=? AND size=? AND time=?", key).fetchone()
+        row = db.execute(
+            "SELECT sha, mime, width, height FROM files WHERE path=? AND size=? AND time=?", key
+        ).fetchone()
         if row and (row[1] or not picture):
             return row[0], row[1], row[2], row[3]
         mime, width, height = _picture_header(path, where) if picture else ("", 0, 0)
@@ -108,21 +118,22 @@ class MediaStore:
             self._db = sqlite3.connect(self._index, timeout=60, check_same_thread=False)
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute(
-                "CREATE TABLE IF NOT EXISTS files (path TEXT PRIMARY KEY, size INT, time INT, sha TEXT, mime TEXT, width INT, height INT)"
+                "CREATE TABLE IF NOT EXISTS files "
+                "(path TEXT PRIMARY KEY, size INT, time INT, sha TEXT, mime TEXT, width INT, height INT)"
             )
         return self._db
 
 
 def _picture_header(path: Path, where: str) -> tuple[str, int, int]:
-    from PIL import Image as pillow
+    from PIL import Image as Pillow
     from PIL import UnidentifiedImageError
 
     try:
-        with pillow.open(path) as picture:
+        with Pillow.open(path) as picture:
             width, height = picture.size
             if picture.getexif().get(0x0112, 1) in (5, 6, 7, 8):  # turned a quarter: what is shown is height × width
                 width, height = height, width
-            return pillow.MIME.get(picture.format or "", ""), width, height
+            return Pillow.MIME.get(picture.format or "", ""), width, height
     except (UnidentifiedImageError, OSError) as error:
         raise DataError(f"{where}: {path} is not a readable picture ({error}); fetch it again or remove it") from None
 

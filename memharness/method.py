@@ -54,9 +54,17 @@ class MethodCard:
 class Budget(Protocol):
     """How much evidence a readout may hold: items, and tokens under every counter at once. None is no limit."""
 
-    items: int | None
-    tokens: int | None
-    counters: Sequence[Counter]
+    @property
+    def items(self) -> int | None:
+        """Most distinct items."""
+
+    @property
+    def tokens(self) -> int | None:
+        """Most tokens, under each counter."""
+
+    @property
+    def counters(self) -> Sequence[Counter]:
+        """The counters that must all hold."""
 
     def cost(self, evidence: Sequence[Evidence], question: Question) -> Mapping[str, int]:
         """Tokens by counter name of this evidence as the harness would show it."""
@@ -141,21 +149,35 @@ class Device(Protocol):
 
 
 class Kit(Protocol):
-    """Everything a method builds with. It makes no client and no random generator of its own.
+    """Everything a method builds with. It makes no client and no random generator of its own."""
 
-    Attributes:
-        context: the context this kit was opened for; empty in `Method.start`.
-        folder: where this context's memory may write; wiped unless the context was marked ready.
-        items: how many items a readout should hold when the budget names none (`--items`, default 10).
-    """
+    @property
+    def context(self) -> str:
+        """The context this kit was opened for; empty in `Method.start`."""
 
-    context: str
-    folder: Path
-    items: int
-    embedder: MeteredEmbedder
-    captioner: Captioner
-    images: Images
-    device: Device
+    @property
+    def folder(self) -> Path:
+        """Where this context's memory may write; wiped unless the context was marked ready."""
+
+    @property
+    def items(self) -> int:
+        """How many items a readout should hold when the budget names none (`--items`, default 10)."""
+
+    @property
+    def embedder(self) -> MeteredEmbedder:
+        """The run's embedder."""
+
+    @property
+    def captioner(self) -> Captioner:
+        """Describes pictures."""
+
+    @property
+    def images(self) -> Images:
+        """Opens pictures."""
+
+    @property
+    def device(self) -> Device:
+        """The one thread for tensor work."""
 
     def reader(self, role: str = "answer") -> MeteredReader:
         """The reader bound to a role (`--model ROLE=SPEC`); the answer reader by default."""
@@ -193,7 +215,7 @@ class Memory(ABC):
     async def observe(self, items: Sequence[Item]) -> None:
         """Remember items, in order."""
 
-    async def ready(self) -> None:  # noqa: B027  (optional)
+    async def ready(self) -> None:  # noqa: B027
         """Finish indexing. Runs before every Ask that follows an Observe."""
 
     async def load(self) -> bool:
@@ -245,7 +267,7 @@ class Method(ABC, Generic[C]):
         """Keep the config."""
         self.config = config
 
-    async def start(self, kit: Kit) -> None:  # noqa: B027  (optional)
+    async def start(self, kit: Kit) -> None:
         """Load weights, once per process."""
 
     @abstractmethod
@@ -259,5 +281,3 @@ class Method(ABC, Generic[C]):
     def features(self) -> Mapping[str, bool]:
         """Optional features in use, for the manifest: nothing may be switched off in silence."""
         return {}
-
-

@@ -17,7 +17,7 @@ Unit = Literal["question", "group", "episode"]
 
 @dataclass(frozen=True)
 class Metric(ABC):
-    """A metric is a value: its parameters are its fields, and it prints as it is parsed: `F1(norm=hotpot)`, `Recall@10`.
+    """A metric is a value: its parameters are its fields; it prints as it is parsed: `F1(norm=hotpot)`, `Recall@10`.
 
     Subclasses are frozen dataclasses. `k`, if there is such a field, prints behind an `@`.
 

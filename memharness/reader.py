@@ -132,7 +132,7 @@ class ReaderCard:
 
 @functools.cache
 def device_thread(device: str = "cpu") -> ThreadPoolExecutor:
-    """The one thread of this process that does all tensor work of a device, shared by readers, embedders and methods."""
+    """The one thread of this process that does all tensor work of a device, for readers, embedders and methods."""
     return ThreadPoolExecutor(1, thread_name_prefix=f"memharness-{device}")
 
 

@@ -81,7 +81,7 @@ def is_class_path(name: str) -> bool:
 
 
 def split_spec(kind: str, spec: str) -> tuple[str, str]:
-    """A reader or embedder spec as (plug-in name, model): `openai:gpt-x` → (`openai`, `gpt-x`); `smollm2` → (it, '')."""
+    """A reader or embedder spec as (plug-in name, model): `openai:gpt-x` → (`openai`, `gpt-x`)."""
     head, _, model = spec.partition(":")
     if head in entries(kind) or not is_class_path(spec):
         return head, model

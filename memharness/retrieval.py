@@ -16,15 +16,17 @@ if TYPE_CHECKING:
     import bm25s
 
 Floats: TypeAlias = NDArray[np.float32]
+Doubles: TypeAlias = NDArray[np.float64]
 Ids: TypeAlias = NDArray[np.int64]
 
 # One block of scores is at most 256 by 32,768 float32 = 32 MiB, however many vectors there are.
 _QUERIES = 256
 _ROWS = 32_768
 
-# Two scores nearer than this share of |q| |v| may be out of order: sixteen times the resolution of float32 at 1, far more
-# than BLAS is seen to lose.
+# Two scores nearer than this share of |q| |v| may be out of order: sixteen times the resolution of float32 at 1, far
+# more than BLAS is seen to lose.
 _NEAR = 2.0**-20
+_NONE = -float(np.finfo(np.float64).max)
 
 _WORD = re.compile(r"[^\W_]+")
 _RRF = 60
@@ -33,9 +35,9 @@ _RRF = 60
 def top_k(queries: Floats, vectors: Floats, k: int) -> tuple[Ids, Floats]:
     """Find each query's `k` vectors of largest inner product, exactly; equal vectors come in row order.
 
-    The ranking is that of float64 arithmetic. BLAS gives one pair of vectors other last bits at other places of a block,
-    so float32 scores too near each other to be trusted are computed again in float64: the ranking does not depend on the
-    machine, nor on how many queries are asked together.
+    The ranking is that of float64 arithmetic. BLAS gives one pair of vectors other last bits at other places of a
+    block, so float32 scores too near each other to be trusted are computed again in float64: the ranking does not
+    depend on the machine, nor on how many queries are asked together.
 
     Args:
         queries: (q, d) float32.
@@ -73,14 +75,14 @@ def _block_top_k(queries: Floats, vectors: Floats, k: int, near: Floats, room: F
         products = np.matmul(queries, chunk.T, out=room[: len(queries), : len(chunk)])
         chunks.append(_candidates(products, k, near, start))
     ids, scores = (np.concatenate(part, axis=1) for part in zip(*chunks, strict=True))
-    ids, scores = _sorted(ids, scores)
+    ids, scores = _reordered(ids, scores, np.argsort(-scores, axis=1))
     _settle(ids, scores, queries, vectors, near)
-    ids, scores = _sorted(ids, scores)
-    return ids[:, :k], scores[:, :k].astype(np.float32)
+    ids, scores = _reordered(ids, scores, np.lexsort((ids, -scores), axis=1)[:, :k])
+    return ids, scores.astype(np.float32)
 
 
-def _candidates(scores: Floats, k: int, near: Floats, offset: int) -> tuple[Ids, NDArray[np.float64]]:
-    """Return ids and scores of all that may be among each row's `k` largest, filled up with -inf to equal length.
+def _candidates(scores: Floats, k: int, near: Floats, offset: int) -> tuple[Ids, Doubles]:
+    """Return ids and scores of all that may be among each row's `k` largest, filled up with `_NONE` to equal length.
 
     Partitioning values and then comparing is several times faster than `argpartition`, and loses no tie at the cut.
     """
@@ -92,30 +94,28 @@ def _candidates(scores: Floats, k: int, near: Floats, offset: int) -> tuple[Ids,
     counts = np.bincount(row, minlength=rows)
     place = np.arange(len(flat)) - np.repeat(np.cumsum(counts) - counts, counts)
     ids = np.zeros((rows, counts.max()), dtype=np.int64)
-    kept = np.full(ids.shape, -np.inf)
+    kept = np.full(ids.shape, _NONE)
     ids[row, place] = column + offset
     kept[row, place] = scores[row, column]
     return ids, kept
 
 
-def _sorted(ids: Ids, scores: NDArray[np.float64]) -> tuple[Ids, NDArray[np.float64]]:
-    order = np.lexsort((ids, -scores), axis=1)
+def _reordered(ids: Ids, scores: Doubles, order: Ids) -> tuple[Ids, Doubles]:
     return np.take_along_axis(ids, order, axis=1), np.take_along_axis(scores, order, axis=1)
 
 
-def _settle(ids: Ids, scores: NDArray[np.float64], queries: Floats, vectors: Floats, near: Floats) -> None:
-    """Replace, in place, sorted scores that lie too near their neighbours by their float64 values."""
-    close = scores[:, :-1] - scores[:, 1:] <= near
-    unsure = np.isfinite(scores)
-    unsure[:, 1:] &= close | np.pad(close[:, 1:], ((0, 0), (0, 1)))
-    unsure[:, :1] &= close[:, :1]
-    row, place = np.nonzero(unsure)
+def _settle(ids: Ids, scores: Doubles, queries: Floats, vectors: Floats, near: Floats) -> None:
+    """Replace, in place, sorted scores that lie too near a neighbour by their float64 values."""
+    gaps = np.full((scores.shape[0], scores.shape[1] + 1), np.inf)
+    gaps[:, 1:-1] = scores[:, :-1] - scores[:, 1:]
+    row, place = np.nonzero((np.minimum(gaps[:, 1:], gaps[:, :-1]) <= near) & (scores > _NONE))
     pairs = queries[row].astype(np.float64), vectors[ids[row, place]].astype(np.float64)
     scores[row, place] = np.einsum("pd,pd->p", *pairs)
 
 
 def _lengths(vectors: Floats) -> Floats:
-    return np.sqrt(np.einsum("nd,nd->n", vectors, vectors))
+    squares: Floats = np.einsum("nd,nd->n", vectors, vectors)
+    return np.sqrt(squares)
 
 
 def words(text: str) -> list[str]:
@@ -187,12 +187,12 @@ def fuse(views: Sequence[Floats], how: Literal["sum", "rrf"] = "sum", weights: S
     return (total / sum(shares)).astype(np.float32)
 
 
-def _unit(scores: Floats) -> NDArray[np.float64]:
+def _unit(scores: Floats) -> Doubles:
     low, high = (float(scores.min()), float(scores.max())) if len(scores) else (0.0, 0.0)
     return (scores.astype(np.float64) - low) / (high - low) if high > low else np.zeros(len(scores))
 
 
-def _reciprocal_ranks(scores: Floats) -> NDArray[np.float64]:
+def _reciprocal_ranks(scores: Floats) -> Doubles:
     ranks = np.empty(len(scores))
     ranks[np.argsort(-scores, kind="stable")] = np.arange(1, len(scores) + 1)
     return 1 / (_RRF + ranks)

@@ -320,4 +320,4 @@ def _check(level: float) -> None:
 def _unknown_clustering(found: Interval) -> Interval:
     if found.clusters != 1 or found.n == 1:
         return found
-    return replace(found, note="one cluster in all: whether items depend on each other is unknown, taken as independent")
+    return replace(found, note="one cluster in all: clustering is unknown, items taken as independent")

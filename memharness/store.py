@@ -126,7 +126,9 @@ def read_lines(path: Path, torn: list[str] | None = None) -> Iterator[tuple[int,
                     if torn is not None:
                         torn.append(path.name)
                     return
-                raise DataError(f"{path}: line {number}: not JSON; the file was changed by hand or by another program") from None
+                raise DataError(
+                    f"{path}: line {number}: not JSON; the file was changed by hand or by another program"
+                ) from None
             if not isinstance(value, dict):
                 raise DataError(f"{path}: line {number}: expected an object")
             yield offset, value
@@ -179,7 +181,9 @@ class RequestCache:
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=NORMAL")
             self._db.execute("CREATE TABLE IF NOT EXISTS replies (key BLOB PRIMARY KEY, value BLOB) WITHOUT ROWID")
-            self._db.execute("CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, tokens INT, value BLOB) WITHOUT ROWID")
+            self._db.execute(
+                "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, tokens INT, value BLOB) WITHOUT ROWID"
+            )
         except sqlite3.DatabaseError as error:
             raise UserError(f"{path}: not a usable request cache ({error}); move it away and run again") from None
         self._flights: dict[str, asyncio.Future[Any]] = {}
@@ -238,7 +242,9 @@ class RequestCache:
         for start in range(0, len(keys), 500):
             block = [bytes.fromhex(key) for key in keys[start : start + 500]]
             marks = ",".join("?" * len(block))
-            for key, tokens, value in self._db.execute(f"SELECT key, tokens, value FROM vectors WHERE key IN ({marks})", block):
+            for key, tokens, value in self._db.execute(
+                f"SELECT key, tokens, value FROM vectors WHERE key IN ({marks})", block
+            ):
                 vector = np.frombuffer(value, np.float32)
                 if vector.shape == (width,):
                     found[key.hex()] = (vector, tokens)

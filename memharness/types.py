@@ -397,5 +397,3 @@ def part_text(part: Part) -> str:
 def parts_text(parts: tuple[Part, ...]) -> str:
     """Parts as text, joined without a separator."""
     return "".join(part_text(part) for part in parts)
-
-

@@ -6,9 +6,8 @@ import asyncio
 import contextlib
 import contextvars
 import hashlib
-from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -64,7 +63,7 @@ class _Job:
 
 
 class ChatReader(Reader):
-    """A chat model in this process, batched. A subclass says where its weights are.
+    """A chat model in this process, batched. A subclass says what and where its weights are.
 
     Requests that wait at the same time form a round: sorted by length and content, cut into batches, and run to the
     end before the next round is gathered, so none waits for ever. Who waits at the same time depends on timing; in f32
@@ -78,21 +77,33 @@ class ChatReader(Reader):
     config: ChatConfig
     config_class: ClassVar[type[Config]] = ChatConfig
 
-    def __init__(self, model: str, config: ChatConfig, media: MediaStore) -> None:
-        """Bind; weights load in `start`."""
+    def __init__(
+        self, model: str, config: ChatConfig, media: MediaStore, *, name: str, revision: str, folder: Path, window: int
+    ) -> None:
+        """Bind; weights load in `start`.
+
+        Args:
+            model: the part of the spec after the colon.
+            config: how to run it.
+            media: the media store.
+            name: of the reader and its counter.
+            revision: digest of the weights.
+            folder: where transformers finds weights and tokenizer once `prepare` has run.
+            window: tokens of prompt and output together, until the model's own config says otherwise.
+        """
         super().__init__(model, config, media)
+        self.counter = TokenizerCounter(name, folder / "tokenizer.json")
+        self.card = ReaderCard(
+            name, model, revision, "transformers", config.dtype, window=window, max_inflight=2 * config.max_batch
+        )
+        self._folder = folder
         self._queue: list[_Job] = []
         self._open: set[_Job] = set()
         self._wake = asyncio.Event()
         self._batcher: asyncio.Task[None] | None = None
 
-    @abstractmethod
-    async def weights(self) -> tuple[Path, str, str]:
-        """A folder that transformers can load, the model's name, and its revision (a content digest).
-
-        Raises:
-            UserError: the weights are not at hand; the message says how to get them.
-        """
+    async def prepare(self) -> None:
+        """Make the folder ready to load, once per machine."""
 
     async def start(self) -> None:
         """Load the weights and start the batcher.
@@ -100,37 +111,27 @@ class ChatReader(Reader):
         Raises:
             UserError: the weights are not at hand.
         """
-        folder, model, revision = await self.weights()
-        provenance = await device.run(self._load, folder)
-        self.card = ReaderCard(
-            name=model,
-            model=model,
-            revision=revision,
-            backend="transformers",
-            dtype=self.config.dtype,
-            window=self._window,
-            max_inflight=4 * self.config.max_batch,
-            provenance=provenance,
-        )
+        await self.prepare()
+        provenance = await device.run(self._load)
+        self.card = replace(self.card, window=self._window, provenance=provenance)
         # An empty context: the batcher works for every question, and must not inherit the one that started it.
         self._batcher = asyncio.create_task(self._batch_forever(), context=contextvars.Context())
 
-    def _load(self, folder: Path) -> dict[str, str]:
+    def _load(self) -> dict[str, str]:
         import torch
         import transformers
 
         threads = device.set_threads(self.config.threads)
         place = device.pick(self.config.device)
         dtype = {"f32": torch.float32, "bf16": torch.bfloat16}[self.config.dtype]
-        transformers.utils.logging.disable_progress_bar()
-        self._tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, local_files_only=True)
+        device.quiet()
+        self._tokenizer = transformers.AutoTokenizer.from_pretrained(self._folder, local_files_only=True)
+        model: Any = transformers.AutoModelForCausalLM.from_pretrained(self._folder, dtype=dtype, local_files_only=True)
         self._network: Any = model.to(place).eval().requires_grad_(False)
         ends = model.generation_config.eos_token_id
         self._ends = frozenset(ends if isinstance(ends, list) else [ends])
         self._specials = [token.content for token in self._tokenizer.added_tokens_decoder.values()]
         self._window = int(model.config.max_position_embeddings)
-        self.counter = TokenizerCounter(folder.name, self._tokenizer.backend_tokenizer)
         versions = {"torch": torch.__version__, "transformers": transformers.__version__}
         return {"device": place, "threads": str(threads), **versions}
 
@@ -163,10 +164,12 @@ class ChatReader(Reader):
             raise ReaderError("the reader was not started, or is closed")
         if any(not isinstance(part, Text) for part in request.parts()):
             raise ReaderError(
-                f"{self.card.model} sees no pictures (capability `image`); use --view captions or another reader"
+                f"{self.card.name} sees no pictures (capability `image`); use --view captions or another reader"
             )
         if request.schema is not None or request.tools:
-            raise ReaderError(f"{self.card.model} has neither capability `schema` nor `tools`; use another reader for this role")
+            raise ReaderError(
+                f"{self.card.name} has neither capability `schema` nor `tools`; use another reader for this role"
+            )
         if request.sampling.max_tokens < 1:
             raise ReaderError(f"max_tokens={request.sampling.max_tokens}: at least 1 is needed")
 
@@ -200,7 +203,7 @@ class ChatReader(Reader):
             tokens += self._encode(before) + self._encode(message["content"], split_special_tokens=True)
         return tokens + self._encode(rest + request.prefill)
 
-    def _render(self, messages: Sequence[dict[str, str]]) -> str:
+    def _render(self, messages: list[dict[str, str]]) -> str:
         return str(self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True))
 
     def _encode(self, text: str, **options: Any) -> list[int]:
@@ -271,9 +274,7 @@ class ChatReader(Reader):
         full = len(job.tokens) >= job.sampling.max_tokens
         if not (ended or full or job.sampling.stop):
             return
-        job.text = str(
-            self._tokenizer.decode(job.tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False)
-        )
+        job.text = str(self._tokenizer.decode(job.tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False))
         stops = [at for stop in job.sampling.stop if stop and (at := job.text.find(stop)) >= 0]
         if stops:
             job.text = job.text[: min(stops)]

@@ -1,4 +1,4 @@
-"""The one thread on which all in-process tensor work of this process is done."""
+"""Work on the device thread: two threads that each run a model would spin against each other for the cores."""
 
 from __future__ import annotations
 
@@ -7,15 +7,12 @@ import contextvars
 import functools
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
+
+from memharness.reader import device_thread
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-# Two threads that each run a model share the cores badly (their OpenMP pools spin against each other), and a CUDA
-# context wants one owner. A pool of one thread is also the queue in which readers and methods wait their turn.
-executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="memharness-device")
 
 
 async def run(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -24,7 +21,7 @@ async def run(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) ->
     Cancelling the await leaves a function that has begun to run to its end; one still queued never starts.
     """
     call = functools.partial(contextvars.copy_context().run, function, *args, **kwargs)
-    return await asyncio.get_running_loop().run_in_executor(executor, call)
+    return await asyncio.get_running_loop().run_in_executor(device_thread(), call)
 
 
 def set_threads(wanted: int) -> int:
@@ -57,3 +54,11 @@ def pick(device: str) -> str:
     if device != "auto":
         return device
     return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def quiet() -> None:
+    """Keep transformers' progress bars off the terminal, where the run's own progress is shown."""
+    import transformers
+
+    disable: Callable[[], None] = transformers.utils.logging.disable_progress_bar
+    disable()

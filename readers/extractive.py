@@ -14,7 +14,7 @@ from memharness.config import Config
 from memharness.media import MediaStore
 from memharness.reader import Reader, ReaderCard, Reply, Request
 from memharness.readers.counters import Bytes4
-from memharness.types import Part, ReaderError, Text, Usage
+from memharness.types import Part, ReaderError, Text, Usage, UserError
 
 UNKNOWN = "unknown"
 
@@ -24,10 +24,13 @@ _CHOICE = re.compile(r"^\s*\(?([A-Za-z])[.):]\s+(.*)$")
 _SPEAKER = re.compile(r"^\s*(?:\[[^\]]*\]\s*)?(?:[A-Z][\w .'-]{0,30}:\s+)?")
 # Function words carry no evidence: counting them would make every sentence a match.
 _STOP = frozenset(
-    "a about after all also an and any are as at be been before by can could did do does for from had has have he her "
-    "his how i if in into is it its many me much my of on or our she should so some than that the their them then "
-    "there these they this those to us was we were what when where which while who whom whose why will with would you "
-    "your".split()
+    re.findall(
+        r"\w+",
+        "a about after all also an and any are as at be been before by can could did do does for from had has have he "
+        "her his how i if in into is it its many me much my of on or our she should so some than that the their them "
+        "then there these they this those to us was we were what when where which while who whom whose why will with "
+        "would you your",
+    )
 )
 _AUXILIARY = "is are was were do does did has have had can could will would should am"
 _YES_NO = re.compile(rf"^(?:{'|'.join(_AUXILIARY.split())})\b", re.IGNORECASE)
@@ -52,7 +55,10 @@ _NAME = re.compile(r"\b[A-Z][\w'’-]*(?:\s+(?:(?:of|the|de|van|von|la)\s+)?[A-Z
 _KINDS: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = (
     (re.compile(r"\b(?:when|(?:what|which) (?:date|day|month|year|time))\b", re.IGNORECASE), _DATE),
     (re.compile(r"\bhow (?:many|much|old|long|often|far|tall|big)\b", re.IGNORECASE), _NUMBER),
-    (re.compile(r"\b(?:who|whom|whose|where|(?:what|which) (?:city|country|town|state|place))\b", re.IGNORECASE), _NAME),
+    (
+        re.compile(r"\b(?:who|whom|whose|where|(?:what|which) (?:city|country|town|state|place))\b", re.IGNORECASE),
+        _NAME,
+    ),
 )
 
 
@@ -92,10 +98,16 @@ class Extractive(Reader):
     config_class = ExtractiveConfig
 
     def __init__(self, model: str, config: ExtractiveConfig, media: MediaStore) -> None:
-        """Be ready at once; `model` must be empty."""
-        super().__init__(model, config, media)
+        """Be ready at once.
+
+        Raises:
+            UserError: the spec names a model.
+        """
+        if model:
+            raise UserError(f"extractive:{model}: extractive has no models; write just extractive")
+        super().__init__("", config, media)
         self.counter = Bytes4()
-        self.card = ReaderCard("extractive", "extractive", "1", "memharness", max_inflight=1024, cache=False)
+        self.card = ReaderCard("extractive", "", "1", "extractive", max_inflight=1024, cache=False)
 
     async def generate(self, request: Request) -> Reply:
         """Answer from the prompt's own words.
@@ -137,7 +149,9 @@ def _refuse(request: Request) -> None:
     if any(not isinstance(part, Text) for part in request.parts()):
         raise ReaderError("extractive sees no pictures (capability `image`); use --view captions or another reader")
     if request.schema is not None or request.tools:
-        raise ReaderError("extractive writes no JSON (capabilities `schema`, `tools`); use another reader for this role")
+        raise ReaderError(
+            "extractive writes no JSON (capabilities `schema`, `tools`); use another reader for this role"
+        )
 
 
 def _text_of(parts: Sequence[Part]) -> str:
@@ -175,7 +189,10 @@ def _blocks(lines: Sequence[str]) -> tuple[tuple[str, ...], ...]:
 
 def _terms(text: str) -> set[str]:
     words = (word.casefold() for word in _WORD.findall(text))
-    return {word[:-1] if len(word) > 3 and word.endswith("s") else word for word in words if word not in _STOP} - {"", "s"}
+    return {word[:-1] if len(word) > 3 and word.endswith("s") else word for word in words if word not in _STOP} - {
+        "",
+        "s",
+    }
 
 
 def _rank(blocks: Sequence[tuple[str, ...]], question: str) -> list[_Match]:

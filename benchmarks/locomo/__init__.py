@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 
 from memharness.benchmark import Benchmark, BenchmarkCard, Recorded, ScoreRow, means
 from memharness.config import Config, option
-from memharness.datafile import Row, files_in, read_records, refuse_repeats
+from memharness.datafile import Row, existing, files_in, read_records, refuse_repeats
 from memharness.identity import opaque_id
 from memharness.metric import Metric
 from memharness.scoring.choice import extract_choice
@@ -345,7 +345,7 @@ class LoCoMo(Benchmark):
 
     def digest(self) -> Any:
         """Digest of the file read, and of the errata if they are applied."""
-        files = {self.file.name: self.data.media.digest(self.file)}
+        files = {self.file.name: self.data.media.digest(existing(self.file))}
         if self.options.errata == "corrected":
             files["errata"] = self.data.media.digest(self._errata_file())
         return files

@@ -140,7 +140,7 @@ def _bar(asset: Asset) -> Iterator[Told]:
 @data.command()
 def check(bench: Bench, given: Given = None, bench_options: Options = None) -> int:
     """Say what is wrong or noteworthy in the data. Exits with 1 if it cannot be run."""
-    from memharness.report.tables import console_for, table
+    from memharness.report.tables import console_for, put, table
 
     benchmark = _open(bench, given, bench_options)
     contexts = benchmark.contexts()
@@ -155,7 +155,7 @@ def check(bench: Bench, given: Given = None, bench_options: Options = None) -> i
         for finding in findings:
             style = {"error": "bold red", "warning": "yellow"}.get(finding.level, "")
             made.add_row(finding.level, finding.where, finding.message, style=style)
-        console.print(made)
+        put(console, made)
     errors = sum(finding.level == "error" for finding in findings)
     console.print(f"{errors} errors" if errors else "no errors", style="bold red" if errors else "bold green")
     return 1 if errors else 0

@@ -51,7 +51,7 @@ def doctor(
 
 
 def _show(found: Iterable[Diagnosis]) -> None:
-    from memharness.report.tables import console_for, table
+    from memharness.report.tables import console_for, put, table
 
     console = console_for()
     made = table(console, "state", "what", "finding")
@@ -59,7 +59,7 @@ def _show(found: Iterable[Diagnosis]) -> None:
         made.add_row(
             line.state, line.what, line.finding, style={"broken": "bold red", "missing": "yellow"}.get(line.state, "")
         )
-    console.print(made)
+    put(console, made)
 
 
 # ------------------------------------------------------------------------------------------------------ installation

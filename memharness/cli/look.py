@@ -30,7 +30,7 @@ def list_plugins(
 
 
 def _print_list(found: dict[str, list[Entry]]) -> None:
-    from memharness.report.tables import console_for, table
+    from memharness.report.tables import console_for, put, table
 
     console = console_for()
     made = table(console, "kind", "name", "from", "class")
@@ -40,7 +40,7 @@ def _print_list(found: dict[str, list[Entry]]) -> None:
             made.add_row(kind if first else "", entry.name, entry.distribution, entry.target)
         if console.is_terminal and members:
             made.add_section()
-    console.print(made)
+    put(console, made)
     if empty := [kind for kind, members in found.items() if not members]:
         console.print(f"none installed: {', '.join(empty)}")
 

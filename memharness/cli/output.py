@@ -14,7 +14,8 @@ import typer
 
 def option(*names: str, help: str, panel: str = "Options", default: str = "", **more: Any) -> Any:
     """A typer option. `default` says what holds when it is left out, if that is worth saying."""
-    return typer.Option(*names, help=help, rich_help_panel=panel, show_default=default or False, **more)
+    words = f"{help} Default: {default}." if default else help
+    return typer.Option(*names, help=words, rich_help_panel=panel, show_default=False, **more)
 
 
 AsJson = Annotated[bool, option("--json", panel="Output", help="Print one JSON object on stdout and nothing else.")]

@@ -42,7 +42,7 @@ def run(
         str | None, option("--limit", panel=WHAT, metavar="N|A-B", help="The first N questions, or questions A to B.")
     ] = None,
     ids: Annotated[
-        Path | None, option("--ids", panel=WHAT, metavar="FILE", help="Only questions whose ids FILE holds, one a line.")
+        Path | None, option("--ids", panel=WHAT, metavar="FILE", help="Only these questions: ids, one a line.")
     ] = None,
     method_options: Annotated[
         list[str] | None, option("-M", panel=WHAT, metavar="K=V", help="An option of the method; may be repeated.")
@@ -89,7 +89,7 @@ def run(
     ] = None,
     counters: Annotated[
         list[str] | None,
-        option("--counter", panel=SHOWN, metavar="NAME", default="reader", help="How --budget counts; of several, all hold."),
+        option("--counter", panel=SHOWN, metavar="NAME", default="reader", help="How --budget counts."),
     ] = None,
     view: Annotated[
         str | None,
@@ -192,7 +192,7 @@ def data_words(data: Data) -> str:
     words = {
         "given": f"data: {data.path} (given)",
         "prepared": f"data: {data.path} (prepared by `memharness data prepare`)",
-        "sample": "data: the bundled SAMPLE, not the published benchmark (for that: --data, or `memharness data prepare`)",
+        "sample": "data: the bundled SAMPLE, not the published benchmark (--data, or `memharness data prepare`)",
     }
     return words[data.state]
 

@@ -93,12 +93,13 @@ def evaluate(
 
 
 def _print_evaluation(evaluation: Evaluation) -> None:
-    from memharness.report.tables import SAMPLE_WARNING, console_for, table
+    from memharness.report.tables import SAMPLE_WARNING, console_for, put, table
 
     console = console_for()
     if evaluation.data_state == "sample":
         console.print(SAMPLE_WARNING, style="bold yellow")
-    made = table(console, "score", ">value", title=f"{evaluation.bench}: {evaluation.n:,} questions")
+    console.print(f"{evaluation.bench}: {evaluation.n:,} questions", style="bold")
+    made = table(console, "score", ">value")
     for name, value in evaluation.scores.items():
         made.add_row(name, f"{value:.6g}")
-    console.print(made)
+    put(console, made)

@@ -11,7 +11,19 @@ from importlib import resources
 from typing import Literal
 
 from memharness.reader import Message, Request, Sampling
-from memharness.types import Evidence, Image, Item, MethodError, Part, Question, Readout, Text, UserError, Video
+from memharness.types import (
+    Derived,
+    Evidence,
+    Image,
+    Item,
+    MethodError,
+    Part,
+    Question,
+    Readout,
+    Text,
+    UserError,
+    Video,
+)
 
 View = Literal["pixels", "captions"]
 SHOWN = ("caption", "ocr", "summary")  # derived text that stands for a picture in the captions view
@@ -127,7 +139,9 @@ class Renderer:
         if pointer.part is None:
             return self._shown(item.parts, item.derived)
         if not 0 <= pointer.part < len(item.parts):
-            raise MethodError(f"the readout points to part {pointer.part} of item {item.id!r}, which has {len(item.parts)}")
+            raise MethodError(
+                f"the readout points to part {pointer.part} of item {item.id!r}, which has {len(item.parts)}"
+            )
         part = item.parts[pointer.part]
         if pointer.span is not None and isinstance(part, Text):
             start, end = pointer.span
@@ -137,18 +151,22 @@ class Renderer:
         about = tuple(d for d in item.derived if d.part == pointer.part)
         return self._shown((part,), about)
 
-    def _shown(self, parts: Sequence[Part], derived: Sequence[object]) -> tuple[Part, ...]:
+    def _shown(self, parts: Sequence[Part], derived: Sequence[Derived]) -> tuple[Part, ...]:
         out: list[Part] = []
         for part in parts:
             if isinstance(part, Text):
                 out.append(Text(part.text + "\n"))
             elif isinstance(part, Image) and self.view == "pixels":
                 if part.missing:
-                    raise UserError(f"--view pixels: {part.source} is not at hand; fetch the pictures or use --view captions")
+                    raise UserError(
+                        f"--view pixels: {part.source} is not at hand; fetch the pictures or use --view captions"
+                    )
                 out += [part, Text("\n")]
         media = any(isinstance(part, Video) or (isinstance(part, Image) and self.view == "captions") for part in parts)
         if media:  # a video is shown by its derived text in both views: no reader here takes video
-            out += [Text(f"{NAMES[d.kind]}: {d.text}\n") for kind in SHOWN for d in derived if d.kind == kind and d.text]  # type: ignore[attr-defined]
+            out += [
+                Text(f"{NAMES[d.kind]}: {d.text}\n") for kind in SHOWN for d in derived if d.kind == kind and d.text
+            ]
         return tuple(out)
 
 

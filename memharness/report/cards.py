@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
-from memharness.report.tables import show_lines, table
+from memharness.report.tables import put, show_lines, table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,7 +41,7 @@ def show_card(console: Console, kind: str, name: str, target: str, plugin: Any) 
     made = table(console, "option", "type", "default", "what it is", "default from")
     for row in options:
         made.add_row(*row)
-    console.print(made)
+    put(console, made)
 
 
 def _card_lines(card: Any) -> Iterable[tuple[str, str]]:
@@ -82,7 +82,7 @@ def _config_class(plugin: Any) -> Any:
 def _config_rows(config: Any) -> Iterable[tuple[str, ...]]:
     for name, info in getattr(config, "model_fields", {}).items():
         extra = info.json_schema_extra if isinstance(info.json_schema_extra, dict) else {}
-        unit = f" {extra['unit']}" if extra.get("unit") else ""
+        unit = f" {extra['unit']}" if extra.get("unit") and info.default is not None else ""
         limits = "".join(
             f", {LIMITS[key]} {bound}"
             for item in info.metadata

@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memharness.ledger import KINDS, PHASES
-from memharness.report.tables import SAMPLE_WARNING, Summary, interval, limit_words, number, table
+from memharness.report.tables import SAMPLE_WARNING, Summary, interval, limit_words, number, put, table
 from memharness.store import write_atomic
 from memharness.types import Outcome
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
 PLAIN = (
     "data_state",
@@ -111,23 +110,29 @@ def show_leaderboard(console: Console, summaries: Iterable[Summary]) -> None:
         if sample and not warned:
             warned = True
             console.print(Text(SAMPLE_WARNING, style="bold yellow"))
-        title = f"{bench} · {track} track · {primary}{' · SAMPLE' if sample else ''}"
-        console.print(_board(console, title, members))
-        console.print()
+        words = [bench, f"{track} track", primary, *(["SAMPLE"] if sample else [])]
+        _show_board(console, words, members)
 
 
-def _board(console: Console, title: str, members: Sequence[Summary]) -> Table:
-    columns = ("method", "reader", "limits", ">value", ">95 % interval", ">n", ">valid", ">tokens/q")
-    made = table(console, *columns, title=title)
+def _show_board(console: Console, title: Sequence[str], members: Sequence[Summary]) -> None:
+    from rich.text import Text
+
     told = options_told(members)
+    cells = [_cells(summary, told) for summary in members]
+    shared = [name for name in ("reader", "limits") if len({row[name] for row in cells}) == 1]
+    words = [f"{name} {cells[0][name]}" for name in shared]  # what all have in common is said once
+    columns = [name for name in cells[0] if name not in shared]
+    headings = [name if name in ("method", "reader", "limits") else f">{name}" for name in columns]
+    console.print(Text(" · ".join([*title, *words]), style="bold"))
+    made = table(console, *headings)
     control = bool(members[0].get("control"))
-    for summary in members:
+    for summary, row in zip(members, cells, strict=True):
         if bool(summary.get("control")) != control:
             control = not control
             if console.is_terminal:
                 made.add_section()
-        made.add_row(*_cells(summary, told), style="dim" if control else "")
-    return made
+        made.add_row(*(row[name] for name in columns), style="dim" if control else "")
+    put(console, made)
 
 
 def options_told(members: Iterable[Summary]) -> set[tuple[str, str]]:
@@ -139,7 +144,7 @@ def options_told(members: Iterable[Summary]) -> set[tuple[str, str]]:
     return {key for key, values in seen.items() if len(values) > 1}
 
 
-def _cells(summary: Summary, told: Container[tuple[str, str]]) -> list[str]:
+def _cells(summary: Summary, told: Container[tuple[str, str]]) -> dict[str, str]:
     lead = summary["scores"].get(summary.get("primary") or "", {})
     method = summary["method"]
     options = [f"{name}={value}" for name, value in (summary.get("config") or {}).items() if (method, name) in told]
@@ -147,16 +152,16 @@ def _cells(summary: Summary, told: Container[tuple[str, str]]) -> list[str]:
         mark for mark, yes in (("control", summary.get("control")), ("incomplete", not summary.get("complete"))) if yes
     ]
     questions = summary.get("n") or 0
-    return [
-        " ".join([method, *options, *(f"({mark})" for mark in marks)]),
-        summary["reader"],
-        ", ".join(filter(None, (limit_words(summary).removeprefix("budget "), summary.get("view")))),
-        number(lead.get("value")),
-        interval(lead),
-        f"{lead.get('n', questions):,}",
-        f"{lead['n_valid']:,}" if "n_valid" in lead else "–",
-        f"{tokens_used(summary) / questions:,.0f}" if questions else "–",
-    ]
+    return {
+        "method": " ".join([method, *options, *(f"({mark})" for mark in marks)]),
+        "reader": summary["reader"],
+        "limits": ", ".join(filter(None, (limit_words(summary).removeprefix("budget "), summary.get("view")))),
+        "value": number(lead.get("value")),
+        "95 % interval": interval(lead),
+        "n": f"{lead.get('n', questions):,}",
+        "valid": f"{lead['n_valid']:,}" if "n_valid" in lead else "–",
+        "tokens/q": f"{tokens_used(summary) / questions:,.0f}" if questions else "–",
+    }
 
 
 def tokens_used(summary: Summary) -> int:

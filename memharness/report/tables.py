@@ -27,24 +27,32 @@ def console_for(stream: IO[str] | None = None) -> Console:
     return Console(file=stream, width=width, markup=False, highlight=False, emoji=False)
 
 
-def table(console: Console, *headings: str, title: str = "") -> Table:
+def table(console: Console, *headings: str) -> Table:
     """An empty table. A heading that begins with `>` is of a right-aligned column of figures."""
     from rich import box
     from rich.table import Table
-    from rich.text import Text
 
     made = Table(
         box=box.SIMPLE_HEAD if console.is_terminal else None,
-        title=Text(title, style="bold") if title else None,
-        title_justify="left",
         header_style="bold" if console.is_terminal else "",
-        padding=(0, 1) if console.is_terminal else (0, 2, 0, 0),
+        padding=(0, 1, 0, 0) if console.is_terminal else (0, 2, 0, 0),
         pad_edge=False,
+        show_edge=False,
     )
     for heading in headings:
         figures = heading.startswith(">")
         made.add_column(heading.lstrip(">"), justify="right" if figures else "left", no_wrap=figures, overflow="fold")
     return made
+
+
+def put(console: Console, made: Table) -> None:
+    """Print a table, with a line of air after it; in a file without the blanks that pad its last column."""
+    with console.capture() as captured:
+        console.print(made)
+    text = captured.get()
+    if not console.is_terminal:
+        text = "".join(f"{line.rstrip()}\n" for line in text.splitlines())
+    console.file.write(f"{text}\n")
 
 
 def show_summary(console: Console, summary: Summary) -> None:
@@ -54,7 +62,7 @@ def show_summary(console: Console, summary: Summary) -> None:
     if summary["data_state"] == "sample":
         console.print(Text(SAMPLE_WARNING, style="bold yellow"))
     console.print(heading(summary))
-    console.print(Text(conditions(summary), style="dim"), soft_wrap=True)
+    console.print(Text(conditions(summary), style="dim"))
     if not summary.get("complete", True):
         console.print(
             Text("INCOMPLETE: not every question has its outcome; run the same command again", style="bold red")
@@ -107,6 +115,8 @@ def limit_words(summary: Summary) -> str:
 
 def show_scores(console: Console, summary: Summary) -> None:
     """Scores over all questions and over valid ones, the primary one first; then figures under official names."""
+    from rich.text import Text
+
     scores: Mapping[str, Mapping[str, Any]] = summary["scores"]
     primary = summary.get("primary") or ""
     if not scores:
@@ -121,22 +131,25 @@ def show_scores(console: Console, summary: Summary) -> None:
         if valid:
             cells += [number(score["value_valid"]), f"{score['n_valid']:,}"]
         made.add_row(*cells, interval_words(score), style="bold" if name == primary else "")
-    console.print(made)
+    put(console, made)
+    for note in dict.fromkeys(score["note"] for score in scores.values() if score.get("note")):
+        console.print(Text(f"interval: {note}", style="dim"))
     _show_official(console, summary, primary)
 
 
 def _show_official(console: Console, summary: Summary, primary: str) -> None:
-    """The benchmark's own report, without what the scores said already; categories of the primary score first."""
+    """The benchmark's own report without what the scores said: the primary one by category, official names."""
     rest = {name: value for name, value in (summary.get("official") or {}).items() if name not in summary["scores"]}
-    if not rest:
-        return
-    names = sorted(rest, key=lambda name: not name.startswith(f"{primary}."))
-    made = table(console, "official figure", ">value")
-    for name in names[:OFFICIAL_ROWS]:
-        made.add_row(name, number(rest[name]))
-    console.print(made)
-    if len(names) > OFFICIAL_ROWS:
-        console.print(f"… and {len(names) - OFFICIAL_ROWS} more in summary.json")
+    heads = {name: name.partition(".")[0] for name in rest}
+    shown = [name for name, head in heads.items() if head == primary]
+    shown += [name for name, head in heads.items() if head not in summary["scores"]]
+    if shown:
+        made = table(console, "official figure", ">value")
+        for name in shown[:OFFICIAL_ROWS]:
+            made.add_row(name, number(rest[name]))
+        put(console, made)
+    if left := len(rest) - len(shown[:OFFICIAL_ROWS]):
+        console.print(f"{left} more official figures are in summary.json")
 
 
 def show_outcomes(console: Console, summary: Summary) -> None:
@@ -145,7 +158,7 @@ def show_outcomes(console: Console, summary: Summary) -> None:
 
     outcomes, flags = summary.get("outcomes") or {}, summary.get("flags") or {}
     if any(n for name, n in outcomes.items() if name != "ok"):
-        console.print(Text(f"outcomes: {counts(outcomes)}", style="yellow"), soft_wrap=True)
+        console.print(Text(f"outcomes: {counts(outcomes)}", style="yellow"))
     if any(flags.values()):
         console.print(Text(f"flags: {counts(flags)}", style="dim"), soft_wrap=True)
 
@@ -172,7 +185,7 @@ def show_cost(console: Console, summary: Summary) -> None:
             *(f"{row.get(kind, 0):,}" for kind in kinds),
             f"{seconds.get(phase, 0.0):,.1f}",
         )
-    console.print(made)
+    put(console, made)
     if summary.get("price") != 0:
         price = summary.get("price")
         console.print(
@@ -200,7 +213,7 @@ def show_plan(console: Console, plan: Mapping[str, Any]) -> None:
                 *(f"{tokens.get(kind, 0):,}" for kind in ("text", "image", "output")),
             )
     if made.row_count:
-        console.print(made)
+        put(console, made)
     dated = f" (prices of {plan['price_date']})" if plan["price_date"] else ""
     console.print(f"price: {'unknown' if plan['price'] is None else dollars(plan['price'])}{dated}")
     for note in plan["notes"]:
@@ -225,15 +238,12 @@ def interval(score: Mapping[str, Any]) -> str:
 
 
 def interval_words(score: Mapping[str, Any]) -> str:
-    """How the interval was made, and over how many clusters."""
-    words = [score.get("method") or ""]
+    """How the interval was made, over how many clusters, and how many scores a judge or parser could not give."""
+    words = [score.get("method") or ""] if score.get("low") is not None else []
     if score.get("clusters"):
         words.append(f"{score['clusters']:,} clusters")
-    words += [
-        score.get("note") or "",
-        *(f"{score[name]:,} {name}" for name in ("unparsed", "judge_error") if score.get(name)),
-    ]
-    return ", ".join(filter(None, words))
+    words += [f"{score[name]:,} {name}" for name in ("unparsed", "judge_error") if score.get(name)]
+    return ", ".join(words)
 
 
 def dollars(price: float) -> str:
@@ -250,4 +260,4 @@ def show_lines(console: Console, rows: Iterable[tuple[str, str]]) -> None:
     made.add_column(overflow="fold")
     for name, value in rows:
         made.add_row(name, value)
-    console.print(made)
+    put(console, made)

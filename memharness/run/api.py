@@ -83,7 +83,9 @@ def work(path: Path) -> None:
     spec = RunSpec.from_json(folder.manifest()["spec"], str(folder.manifest_path))
     ready = setup(spec)
     if vars(ready.chain) != folder.manifest()["identity"]:
-        raise UserError(f"{path}: this process resolves the run's spec to another identity; are code and data the same?")
+        raise UserError(
+            f"{path}: this process resolves the run's spec to another identity; are code and data the same?"
+        )
     ready.folder = folder
     asyncio.run(_work(ready, Quiet(), finish=False))
 
@@ -158,7 +160,11 @@ def _meter(ready: Setup, cache: RequestCache | None, progress: Progress) -> Mete
 
 def _price(ready: Setup) -> Any:
     """USD of a call: nothing for local models, the table's price for hosted ones, None where it has none."""
-    hosted = {f"{r.card.name}:{r.card.model}" if r.card.model else r.card.name for r in ready.readers.values() if r.card.hosted}
+    hosted = {
+        f"{r.card.name}:{r.card.model}" if r.card.model else r.card.name
+        for r in ready.readers.values()
+        if r.card.hosted
+    }
     if ready.embedder is not None and ready.embedder.card.hosted:
         hosted.add(f"{ready.embedder.card.name}:{ready.embedder.card.model}")
     return lambda model, usage: prices.cost(model, usage) if model in hosted else 0.0
@@ -229,7 +235,9 @@ def rescore(path: Path, judge: str | None, metrics: Sequence[str]) -> Summary:
     return summary
 
 
-async def _rescore(folder: RunFolder, spec: RunSpec, metrics: Sequence[Metric], judge: str | None, media: MediaStore) -> None:
+async def _rescore(
+    folder: RunFolder, spec: RunSpec, metrics: Sequence[Metric], judge: str | None, media: MediaStore
+) -> None:
     if judge is None:
         await score(folder, metrics, None)
         return
@@ -262,8 +270,7 @@ def verify(path: Path) -> list[str]:
     with tempfile.TemporaryDirectory() as temporary:
         copy = RunFolder(Path(temporary) / "run")
         shutil.copytree(path, copy.path, ignore=shutil.ignore_patterns("memory", "logs", "claims.lock"))
-        differences = _recompute(copy, spec, benchmark, stored)
-    return differences
+        return _recompute(copy, spec, benchmark, stored)
 
 
 def _recompute(copy: RunFolder, spec: RunSpec, benchmark: Benchmark, stored: Summary) -> list[str]:
@@ -282,7 +289,9 @@ def _recompute(copy: RunFolder, spec: RunSpec, benchmark: Benchmark, stored: Sum
             if name not in before.scores:
                 out.append(f"scores.jsonl: {row.unit}: no {name}")
             elif before.scores[name] != value:
-                out.append(f"scores.jsonl: {row.unit}: {name}: stored {before.scores[name].value}, recomputed {value.value}")
+                out.append(
+                    f"scores.jsonl: {row.unit}: {name}: stored {before.scores[name].value}, recomputed {value.value}"
+                )
     original = RunFolder(Path(stored["run"]))
     fresh = summarise(original, benchmark, stored["notes"], complete=stored["complete"])
     for key in ("n", "outcomes", "flags", "scores", "official", "tokens", "calls"):
@@ -317,7 +326,7 @@ SAMPLED = 20  # questions whose prompts are built to estimate tokens
 
 
 def plan(spec: RunSpec) -> Plan:
-    """Estimate a run. Nothing is loaded or spent: evidence is sized as the run's first items, the real prompt around it."""
+    """Estimate a run; nothing is loaded or spent. Evidence is sized as the first items, in the real prompt."""
     ready = setup(inherit(spec))
     return asyncio.run(_plan(ready))
 
@@ -341,7 +350,9 @@ async def _plan(ready: Setup) -> Plan:
             elif isinstance(event, Ask):
                 for case in list(event.cases)[: SAMPLED - sized]:
                     evidence = tuple(Evidence(item) for item in list(items)[:k])
-                    request = answer_request(case.question, Readout(evidence), renderer, ready.sampling, ready.spec.prompt)
+                    request = answer_request(
+                        case.question, Readout(evidence), renderer, ready.sampling, ready.spec.prompt
+                    )
                     tokens = count(counter, request.parts())
                     text += tokens
                     sized += 1
@@ -352,7 +363,7 @@ async def _plan(ready: Setup) -> Plan:
     if card.track == "evidence" and ready.reads:
         calls["read"] = n
         tokens_by["read"] = {"text": per_call * n, "image": image, "output": ready.spec.max_tokens * n}
-    for role, phases in ready.method.roles().items():
+    for phases in ready.method.roles().values():
         for phase in phases:
             times = n if phase in ("recall", "answer") else len(chosen)
             calls[phase] = calls.get(phase, 0) + times
@@ -381,7 +392,11 @@ def _estimate(ready: Setup, tokens: Mapping[str, Mapping[str, int]]) -> tuple[fl
     for spec in ready.hosted:
         price = prices.price_of(spec)
         if price is None:
-            return None, None, [f"{spec}: no price is known; add one to the price table to have it estimated and limited"]
+            return (
+                None,
+                None,
+                [f"{spec}: no price is known; add one to the price table to have it estimated and limited"],
+            )
         dated = price.as_of
         total += sum(price.of(Usage(text=sums["text"], output=sums["output"])) for sums in tokens.values())
     return total, dated, []
@@ -436,10 +451,19 @@ async def _evaluate(benchmark: Benchmark, predictions: Path, subset: str | None)
                 n += 1
                 missing += answer is None
                 records.add(record_out(_record(case, answer, context, context_index, index), {}))
-            gold.add({"context": context_index, "unit": 0, "name": context, "at": 0.0, "cases": [{"index": i, **case_out(c)} for i, c in enumerate(cases)]})
+            gold.add(
+                {
+                    "context": context_index,
+                    "unit": 0,
+                    "name": context,
+                    "at": 0.0,
+                    "cases": [{"index": i, **case_out(c)} for i, c in enumerate(cases)],
+                }
+            )
         if answers and len(left) == len(answers):
             raise UserError(
-                f"{predictions}: none of its {len(answers)} ids names a question of {benchmark.card.name}, first {min(left)!r}"
+                f"{predictions}: none of its {len(answers)} ids names a question of {benchmark.card.name}, "
+                f"first {min(left)!r}"
                 f"{did_you_mean(min(left), [c.gold.native_id for c in cases])}; is this the right --data?"
             )
         gather(folder)
@@ -449,7 +473,9 @@ async def _evaluate(benchmark: Benchmark, predictions: Path, subset: str | None)
     for context in dict.fromkeys(row.context for row in scored):
         by_context[context] = dict(benchmark.report(row for row in scored if row.context == context))
     few = by_context if 1 < len(by_context) <= 100 else {}
-    return Evaluation(benchmark.card.name, n, dict(benchmark.report(scored)), few, sorted(left), missing, benchmark.data.state)
+    return Evaluation(
+        benchmark.card.name, n, dict(benchmark.report(scored)), few, sorted(left), missing, benchmark.data.state
+    )
 
 
 def _record(case: Case, answer: Answer | None, context: str, context_index: int, index: int) -> Record:

@@ -35,7 +35,9 @@ def resolve(benchmark: type[Benchmark], given: str | None, media: MediaStore) ->
         return Data(prepared, "prepared", media)
     sample = sample_path(benchmark)
     if sample is None:
-        raise UserError(f"{benchmark.card.name}: no data; give --data PATH or run `memharness data prepare {benchmark.card.name}`")
+        raise UserError(
+            f"{benchmark.card.name}: no data; give --data PATH or run `memharness data prepare {benchmark.card.name}`"
+        )
     return Data(sample, "sample", media)
 
 

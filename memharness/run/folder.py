@@ -78,7 +78,7 @@ class RunFolder:
             UserError: if there is none, or it is not one of this format.
         """
         try:
-            value = json.loads(self.manifest_path.read_text("utf-8"))
+            value: Any = json.loads(self.manifest_path.read_text("utf-8"))
         except FileNotFoundError:
             raise UserError(f"{self.path}: not a run folder (it has no manifest.json)") from None
         except ValueError as error:
@@ -87,12 +87,21 @@ class RunFolder:
         if found != FORMAT:
             made = value.get("memharness", "another version") if isinstance(value, dict) else "another program"
             raise UserError(
-                f"{self.path}: made by memharness {made} in run format {found}; this is {memharness.__version__}, which reads "
-                f"format {FORMAT}; run again with --fresh (the old folder is kept aside) or use that version"
+                f"{self.path}: made by memharness {made} in run format {found}; this is {memharness.__version__}, "
+                f"which reads format {FORMAT}; run again with --fresh (the old folder is kept aside) or use that version"
             )
-        return value
+        return dict(value)
 
-    def open(self, spec: Mapping[str, Any], chain: Chain, described: Mapping[str, Any], code: str, *, fresh: bool, anyway: bool) -> bool:
+    def open(
+        self,
+        spec: Mapping[str, Any],
+        chain: Chain,
+        described: Mapping[str, Any],
+        code: str,
+        *,
+        fresh: bool,
+        anyway: bool,
+    ) -> bool:
         """Make the folder, or take up what it holds. Returns whether there was something to take up.
 
         Raises:
@@ -104,10 +113,12 @@ class RunFolder:
         if self.manifest_path.exists():
             before = self.manifest()
             if before["identity"] != vars(chain):
-                raise UserError(f"{self.path}: holds another run (identity {before['identity']['reply'][:8]}); use another --out")
+                raise UserError(
+                    f"{self.path}: holds another run (identity {before['identity']['reply'][:8]}); use another --out"
+                )
             if before["code"] != code and not anyway:
                 raise UserError(
-                    f"{self.path}: was made by other code (memharness {before['memharness']}, {before['git'] or 'no git'}); "
+                    f"{self.path}: was made by other code (memharness {before['memharness']}, git {before['git']}); "
                     "use --fresh to run again, or --resume-anyway to go on over it"
                 )
             return True
@@ -159,8 +170,12 @@ def provenance() -> dict[str, Any]:
 def git_state(folder: Path) -> str | None:
     """Commit and whether the tree is dirty, or None outside a checkout."""
     try:
-        head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=folder, capture_output=True, text=True, timeout=10, check=True)
-        dirty = subprocess.run(["git", "status", "--porcelain"], cwd=folder, capture_output=True, text=True, timeout=30, check=True)
+        head = subprocess.run(
+            ["git", "rev-parse", "HEAD"], cwd=folder, capture_output=True, text=True, timeout=10, check=True
+        )
+        dirty = subprocess.run(
+            ["git", "status", "--porcelain"], cwd=folder, capture_output=True, text=True, timeout=30, check=True
+        )
     except (OSError, subprocess.SubprocessError):
         return None
     return head.stdout.strip() + ("+dirty" if dirty.stdout.strip() else "")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from memharness.run.folder import RunFolder
-from memharness.store import read_lines, atomic
+from memharness.store import atomic, read_lines
 from memharness.types import DataError, Outcome, UserError
 
 
@@ -72,8 +72,8 @@ def _write_gold(folder: RunFolder, paths: list[Path]) -> dict[int, tuple[str, in
                 yield _dump({"context": unit["name"], "context_index": unit["context"], "facts": unit["facts"]})
 
     try:
-        with atomic(folder.path / "gold.jsonl") as file:
-            file.writelines(out())
+        with atomic(folder.path / "gold.jsonl") as target:
+            target.writelines(out())
     finally:
         lines.close()
     return live
@@ -88,7 +88,14 @@ def _write_records(folder: RunFolder, live: dict[int, tuple[str, int]]) -> list[
             ended = live.get(line["context_index"])
             if ended is not None and ended != (path.stem, line.get("session")):
                 continue
-            values = (line["context_index"], line["index"], line["attempt"], Outcome(line["outcome"]).final, file, offset)
+            values = (
+                line["context_index"],
+                line["index"],
+                line["attempt"],
+                Outcome(line["outcome"]).final,
+                file,
+                offset,
+            )
             for column, value in zip(columns, values, strict=True):
                 column.append(value)
     context, index, attempt, final, files, offsets = columns
@@ -101,7 +108,10 @@ def _write_records(folder: RunFolder, live: dict[int, tuple[str, int]]) -> list[
         start = 0
         while start < len(order):
             end = start
-            while end < len(order) and (context[order[end]], index[order[end]]) == (context[order[start]], index[order[start]]):
+            while end < len(order) and (context[order[end]], index[order[end]]) == (
+                context[order[start]],
+                index[order[start]],
+            ):
                 end += 1
             group = order[start:end]
             finished = [i for i in group if final[i]]
@@ -118,13 +128,15 @@ def _write_records(folder: RunFolder, live: dict[int, tuple[str, int]]) -> list[
             start = end
 
     try:
-        with atomic(folder.path / "records.jsonl") as file:
-            file.writelines(out())
+        with atomic(folder.path / "records.jsonl") as target:
+            target.writelines(out())
     finally:
         lines.close()
     notes = []
     if torn:
-        notes.append(f"{len(torn)} torn last line(s) dropped ({', '.join(sorted(set(torn)))}): a worker was killed while writing")
+        notes.append(
+            f"{len(torn)} torn last line(s) dropped ({', '.join(sorted(set(torn)))}): a worker was killed while writing"
+        )
     if twice:
         notes.append(f"{twice} question(s) have more than one finished attempt; the first counts")
     return notes

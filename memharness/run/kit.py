@@ -30,7 +30,9 @@ class DeviceThread:
     async def run(self, function: Callable[..., T], *arguments: Any) -> T:
         """Run there, in the caller's context."""
         context = contextvars.copy_context()
-        return await asyncio.get_running_loop().run_in_executor(device_thread(), lambda: context.run(function, *arguments))
+        return await asyncio.get_running_loop().run_in_executor(
+            device_thread(), lambda: context.run(function, *arguments)
+        )
 
 
 class Models:
@@ -72,7 +74,9 @@ class Models:
 
     async def _start(self, spec: str) -> Reader:
         if spec not in self._started:
-            reader = self._readers.setdefault(spec, self._make(spec)) if spec not in self._readers else self._readers[spec]
+            reader = (
+                self._readers.setdefault(spec, self._make(spec)) if spec not in self._readers else self._readers[spec]
+            )
             await reader.start()
             self._started[spec] = reader
             self._places[spec] = asyncio.Semaphore(max(1, reader.card.max_inflight))
@@ -92,7 +96,9 @@ class Models:
         spec = self._roles.get(role, self._roles["answer"])
         reader = self._started[spec]
         if not isinstance(reader, LatentReader):
-            raise UserError(f"--model {role}={spec}: this method needs a reader that decodes step by step; {spec} does not")
+            raise UserError(
+                f"--model {role}={spec}: this method needs a reader that decodes step by step; {spec} does not"
+            )
         return MeteredLatent(reader, role, self._meter, self._places[spec])
 
     async def open(self, spec: str, role: str) -> Metered:
@@ -208,5 +214,3 @@ class RunKit:
     def prompt(self, question: Question, readout: Readout) -> Request:
         """The harness's own answer prompt."""
         return answer_request(question, readout, self._renderer, self._sampling, self._prompt)
-
-

@@ -64,7 +64,11 @@ class Meter:
         """Charge a call to the running account and phase."""
         account, phase = ledger.account(), ledger.phase()
         price = self._price(model, usage) if self._price else None
-        self._write(Call(kind, phase, role, model, account.context, account.question, account.attempt, usage, price=price, **how))
+        self._write(
+            Call(
+                kind, phase, role, model, account.context, account.question, account.attempt, usage, price=price, **how
+            )
+        )
         if how.get("status", "ok") == "ok":
             account.add(phase, usage)
         if price and not how.get("hit"):
@@ -79,7 +83,9 @@ class Meter:
             UserError: if the limit is reached.
         """
         if self._max_cost is not None and self.cost >= self._max_cost:
-            raise UserError(f"--max-cost {self._max_cost}: reached after {self.cost:.4f} USD; finished work is kept, raise it to go on")
+            raise UserError(
+                f"--max-cost {self._max_cost}: {self.cost:.4f} USD are spent; finished work is kept, raise it to go on"
+            )
 
 
 class Metered:
@@ -151,7 +157,13 @@ class Metered:
             finally:
                 ended = time.perf_counter()
                 self._meter.charge(
-                    "generate", self.role, self._model, usage, status=status, queued=begun - arrived, seconds=ended - begun
+                    "generate",
+                    self.role,
+                    self._model,
+                    usage,
+                    status=status,
+                    queued=begun - arrived,
+                    seconds=ended - begun,
                 )
 
 
@@ -183,7 +195,14 @@ class MeteredVectors:
         known = cache.vectors(sorted(set(keys)), self.width) if cache and not self._meter.fresh else {}
         missing = {key: item for key, item in zip(keys, parts, strict=True) if key not in known}
         if known:
-            self._meter.charge("embed", "embedder", self._model, Usage(text=sum(n for _, n in known.values())), hit=True, inputs=len(known))
+            self._meter.charge(
+                "embed",
+                "embedder",
+                self._model,
+                Usage(text=sum(n for _, n in known.values())),
+                hit=True,
+                inputs=len(known),
+            )
         if missing:
             known |= await self._call(missing, kind)
         out = np.empty((len(keys), self.width), np.float32)
@@ -191,14 +210,18 @@ class MeteredVectors:
             out[row] = known[key][0]
         return out
 
-    async def _call(self, missing: dict[str, tuple[Part, ...]], kind: Literal["item", "query"]) -> dict[str, tuple[NDArray[np.float32], int]]:
+    async def _call(
+        self, missing: dict[str, tuple[Part, ...]], kind: Literal["item", "query"]
+    ) -> dict[str, tuple[NDArray[np.float32], int]]:
         self._meter.check_cost()
         begun, usage, status = time.perf_counter(), Usage(), "ok"
         try:
             vectors, tokens = await self.embedder.embed(list(missing.values()), kind)
             usage = Usage(text=sum(tokens))
             if vectors.shape != (len(missing), self.width):
-                raise ReaderError(f"{self._model}: {vectors.shape} vectors for {len(missing)} inputs of width {self.width}")
+                raise ReaderError(
+                    f"{self._model}: {vectors.shape} vectors for {len(missing)} inputs of width {self.width}"
+                )
         except asyncio.CancelledError:
             status = "cancelled"
             raise
@@ -210,7 +233,13 @@ class MeteredVectors:
             raise ReaderError(f"{self._model}: {type(error).__name__}: {error}") from error
         finally:
             self._meter.charge(
-                "embed", "embedder", self._model, usage, status=status, seconds=time.perf_counter() - begun, inputs=len(missing)
+                "embed",
+                "embedder",
+                self._model,
+                usage,
+                status=status,
+                seconds=time.perf_counter() - begun,
+                inputs=len(missing),
             )
         rows = [(key, int(n), vector) for key, n, vector in zip(missing, tokens, vectors, strict=True)]
         if self._meter.cache is not None:

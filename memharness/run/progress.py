@@ -127,7 +127,7 @@ class Plain(Tally):
         self.stream = stream or sys.stderr
         self.every = every
         self._said = self.begun
-        self._counted = -1
+        self._counted = 0
 
     def changed(self) -> None:
         """Write a line if the last one is old enough."""
@@ -155,8 +155,10 @@ class Plain(Tally):
         if left:
             words.append(f"{duration(left)} left")
         for name in self.phases():
-            spent = f" ({short(self.spent[name])} tokens)" if self.spent.get(name) else ""
-            words.append(f"{name} {self.units.get(name, 0):,}{spent}")
+            units, spent = self.units.get(name), self.spent.get(name)
+            counted = [f"{units:,}"] if units else []
+            counted += [f"{short(spent)} tokens"] if spent else []
+            words.append(f"{name} {', '.join(counted)}")
         if failures := self.failures():
             words.append(failures)
         return " · ".join(words)
@@ -212,7 +214,11 @@ class Live(Tally):
         for name in names:
             units, spent = self.units.get(name, 0), self.spent.get(name, 0)
             table.add_row(
-                name, f"{units:,}", f"{self.rate(units):.3g}", f"{spent:,}", f"{self.rate(spent):,.0f}" if spent else ""
+                name,
+                f"{units:,}" if units else "",
+                f"{self.rate(units):.3g}" if units else "",
+                f"{spent:,}",
+                f"{self.rate(spent):,.0f}" if spent else "",
             )
         failures = self.failures()
         return Group(top, table, f"[yellow]{failures}[/]") if failures else Group(top, table)

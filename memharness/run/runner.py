@@ -62,7 +62,9 @@ class Opened:
 class Runner:
     """Runs what is left to run of one folder, in this process."""
 
-    def __init__(self, setup: Setup, models: Models, work: Work, progress: Progress, readouts: Mapping[str, Readout] | None) -> None:
+    def __init__(
+        self, setup: Setup, models: Models, work: Work, progress: Progress, readouts: Mapping[str, Readout] | None
+    ) -> None:
         """Bind.
 
         Args:
@@ -83,7 +85,9 @@ class Runner:
         self._changed = asyncio.Event()
         self._observing = 0
         self._sessions = 0
-        self._counters = counters(setup.spec.counters, models.role("answer").counter) if setup.spec.budget is not None else ()
+        self._counters = (
+            counters(setup.spec.counters, models.role("answer").counter) if setup.spec.budget is not None else ()
+        )
         self._records = setup.folder.appender("records")
         self._gold = setup.folder.appender("gold")
         self._ledger = setup.folder.appender("ledger")
@@ -100,14 +104,18 @@ class Runner:
         self.work.refresh()
         try:
             await self._pass(left)
-            while left := [pick for pick in left if self.work.open_units(pick.index, pick.planned, pick.chosen, pick.live) != []]:
+            while left := [
+                pick for pick in left if self.work.open_units(pick.index, pick.planned, pick.chosen, pick.live) != []
+            ]:
                 await asyncio.sleep(0.2)  # another process holds these; if it dies its locks fall and we take over
                 self.work.refresh()
                 await self._pass(left)
         except* UserError as group:
             raise _first(group) from None
         finally:
-            self._ledger.add({"kind": "clock", "seconds": {name: round(s, 6) for name, s in self.clock.seconds().items()}})
+            self._ledger.add(
+                {"kind": "clock", "seconds": {name: round(s, 6) for name, s in self.clock.seconds().items()}}
+            )
             self.setup.folder.sync()
 
     async def _pass(self, picks: Iterable[Pick]) -> None:
@@ -162,7 +170,9 @@ class Runner:
             memory: Memory = self.setup.method.open(pick.context, kit)
             opened = Opened(pick, memory, kit, renderer, self._sessions)
             if sees_gold(memory) and not self.setup.control:
-                raise UserError(f"{self.setup.method.card.name}: implements recall_with_gold, so its card must say control=True")
+                raise UserError(
+                    f"{self.setup.method.card.name}: implements recall_with_gold, so its card must say control=True"
+                )
         except UserError:
             raise
         except Exception as error:
@@ -207,7 +217,11 @@ class Runner:
     async def _load(self, opened: Opened, folder: Path) -> bool:
         if self.readouts is not None:
             return True
-        if (folder / "READY").is_file() and not opened.error and await self._guard(opened, "load", opened.memory.load()):
+        if (
+            (folder / "READY").is_file()
+            and not opened.error
+            and await self._guard(opened, "load", opened.memory.load())
+        ):
             return True
         if folder.exists():
             await asyncio.to_thread(shutil.rmtree, folder)
@@ -217,7 +231,11 @@ class Runner:
         items = list(items)
         for item in items:
             if item.id in opened.items:
-                opened.error = opened.error or {"type": "MethodError", "message": f"item id {item.id!r} comes twice", "where": "data"}
+                opened.error = opened.error or {
+                    "type": "MethodError",
+                    "message": f"item id {item.id!r} comes twice",
+                    "where": "data",
+                }
             opened.items[item.id] = item
         if loaded or opened.error:
             return
@@ -231,7 +249,9 @@ class Runner:
         await self._guard(opened, "ready", self._make_ready(opened))
         opened.unready = False
         if not opened.error:
-            self._ledger.add({"kind": "ready", "context": opened.pick.context, "session": opened.session, "items": len(opened.items)})
+            self._ledger.add(
+                {"kind": "ready", "context": opened.pick.context, "session": opened.session, "items": len(opened.items)}
+            )
             if folder.exists():
                 (folder / "READY").write_text("")
 
@@ -283,7 +303,9 @@ class Runner:
         await self._window.acquire()
         return True
 
-    async def _end_unit(self, opened: Opened, unit: int, chosen: list[tuple[int, Case]], tasks: list[asyncio.Task[Answer]]) -> None:
+    async def _end_unit(
+        self, opened: Opened, unit: int, chosen: list[tuple[int, Case]], tasks: list[asyncio.Task[Answer]]
+    ) -> None:
         if tasks:
             await asyncio.wait(tasks)
         if all(not task.cancelled() and task.exception() is None for task in tasks):
@@ -305,7 +327,13 @@ class Runner:
 
     def _write_gold(self, opened: Opened, unit: int, cases: list[dict[str, Any]], **more: Any) -> None:
         """Written when no question of the unit is open any more; `gold.jsonl` is made of these at the end."""
-        line = {"context": opened.pick.index, "unit": unit, "name": opened.pick.context, "at": time.time(), "cases": cases}
+        line = {
+            "context": opened.pick.index,
+            "unit": unit,
+            "name": opened.pick.context,
+            "at": time.time(),
+            "cases": cases,
+        }
         self._gold.add(line | {name: value for name, value in more.items() if value})
         self.work.finish_unit(opened.pick.index, unit)
 
@@ -376,7 +404,9 @@ class Runner:
             raise MethodError(f"{type(memory).__name__} has neither recall nor answer")
         return await self._read(opened, case, record, budget, readout, stage)
 
-    async def _whole_answer(self, memory: Answers, case: Case, record: Record, budget: RunBudget, stage: list[str]) -> Answer:
+    async def _whole_answer(
+        self, memory: Answers, case: Case, record: Record, budget: RunBudget, stage: list[str]
+    ) -> Answer:
         stage[0] = "answer"
         with ledger.in_phase("answer"), self.clock.running("answer"):
             answer = await memory.answer(case.question, budget)
@@ -391,7 +421,9 @@ class Runner:
             record.flags = (*record.flags, "empty_answer")
         return answer
 
-    async def _read(self, opened: Opened, case: Case, record: Record, budget: RunBudget, readout: Readout, stage: list[str]) -> Answer:
+    async def _read(
+        self, opened: Opened, case: Case, record: Record, budget: RunBudget, readout: Readout, stage: list[str]
+    ) -> Answer:
         if not isinstance(readout, Readout):
             raise MethodError(f"recall() returned {type(readout).__name__}, not a Readout")
         record.evidence, record.trace, record.requested = readout.evidence, readout.trace, budget.items

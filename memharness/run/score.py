@@ -88,7 +88,10 @@ async def _row(
         if isinstance(metric, Judged) and not found and judge is not None:
             found = await _judged(metric, unit, judge)
         if override and (why := _failed(unit, metric.needs)):
-            found = {key: score if score.status is Status.NOT_APPLICABLE else Score(None, Status.OK, why) for key, score in found.items()}
+            found = {
+                key: score if score.status is Status.NOT_APPLICABLE else Score(None, Status.OK, why)
+                for key, score in found.items()
+            }
         for key, value in found.items():
             if key in scores:
                 raise ValueError(f"two metrics give a score named {key}; rename one")
@@ -141,4 +144,3 @@ def rows(folder: RunFolder) -> Iterator[ScoreRow]:
     """The lines of `scores.jsonl`."""
     for _, line in read_lines(folder.path / "scores.jsonl"):
         yield row_in(line)
-

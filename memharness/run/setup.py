@@ -76,15 +76,18 @@ def setup(spec: RunSpec) -> Setup:
     _check_words(spec, card.track)
 
     roles = _roles(spec, method)
-    readers = {name: make_reader(name, spec.reader_options if name == spec.reader else {}, media) for name in dict.fromkeys(roles.values())}
+    readers = {
+        name: make_reader(name, spec.reader_options if name == spec.reader else {}, media)
+        for name in dict.fromkeys(roles.values())
+    }
     if spec.judge:
         readers.setdefault(spec.judge, make_reader(spec.judge, {}, media))
     embedder = make_embedder(spec.embedder, media) if card.embeds else None
     for role, needed in card.needs.items():
         if role in method.roles() and (lacking := needed - readers[roles.get(role, spec.reader)].card.capabilities):
             raise UserError(
-                f"{card.name}: role {role} needs a reader that can {', '.join(sorted(lacking))}; {roles.get(role, spec.reader)} "
-                f"cannot: bind another with --model {role}=SPEC"
+                f"{card.name}: role {role} needs a reader that can {', '.join(sorted(lacking))}; "
+                f"{roles.get(role, spec.reader)} cannot: bind another with --model {role}=SPEC"
             )
     view = _view(spec, readers[spec.reader])
     described = _describe(spec, benchmark, method, roles, readers, embedder, view)
@@ -92,7 +95,9 @@ def setup(spec: RunSpec) -> Setup:
     if spec.readouts:
         before = RunFolder(Path(spec.readouts)).manifest()
         if before["described"]["readout"]["view"] != view:
-            raise UserError(f"--readouts {spec.readouts}: was made for --view {before['described']['readout']['view']}; give the same --view")
+            raise UserError(
+                f"--readouts {spec.readouts}: was made for --view {before['described']['readout']['view']}; give the same"
+            )
         links = before["identity"]
         chain = Chain(links["memory"], links["readout"], digest({"readout": links["readout"], **described["reply"]}))
     plugins = [type(benchmark), method_class, *(type(reader) for reader in readers.values())]
@@ -150,10 +155,10 @@ def _check_words(spec: RunSpec, track: str) -> None:
         raise UserError("--readouts with --until recall would do nothing; leave one out")
     if spec.view not in (None, "pixels", "captions"):
         raise UserError(f"--view {spec.view}: expected pixels or captions")
-    for flag, value, low in (("--budget", spec.budget, 1), ("--items", spec.items, 1), ("--max-tokens", spec.max_tokens, 1),
-                             ("--concurrency", spec.concurrency, 1), ("--workers", spec.workers, 1)):  # fmt: skip
-        if value is not None and value < low:
-            raise UserError(f"{flag} {value}: must be at least {low}")
+    for name in ("budget", "items", "max_tokens", "concurrency", "workers"):
+        value = getattr(spec, name)
+        if value is not None and value < 1:
+            raise UserError(f"--{name.replace('_', '-')} {value}: must be at least 1")
     if spec.limit:
         parse_limit(spec.limit)
     template(spec.prompt)
@@ -163,7 +168,10 @@ def _roles(spec: RunSpec, method: Method[Any]) -> dict[str, str]:
     used = {**method.roles(), "answer": ("read",), "captioner": ("observe",)}
     for role in spec.models:
         if role not in used:
-            raise UserError(f"--model {role}=…: {method.card.name} has no role {role}{did_you_mean(role, used)}; it has: {', '.join(used)}")
+            raise UserError(
+                f"--model {role}=…: {method.card.name} has no role {role}{did_you_mean(role, used)}; "
+                f"it has: {', '.join(used)}"
+            )
     bound = {"answer": spec.models.get("answer", spec.reader)}
     bound |= {role: spec.models.get(role, bound["answer"]) for role in method.roles()}
     return bound | dict(spec.models)
@@ -190,7 +198,11 @@ def _describe(
     """What enters each link of the identity chain, in words that stand in the manifest."""
 
     def models(*phases: str) -> dict[str, Any]:
-        return {role: readers[roles[role]].card.identity() for role, used in method.roles().items() if set(used) & set(phases)}
+        return {
+            role: readers[roles[role]].card.identity()
+            for role, used in method.roles().items()
+            if set(used) & set(phases)
+        }
 
     bound = counters(spec.counters, readers[spec.reader].counter) if spec.budget is not None else ()
     memory = {
@@ -233,7 +245,10 @@ def _describe(
         "control": method.card.control,
         "features": dict(method.features()),
         "data": {"state": data.state, "name": data.path.name, "files": benchmark.digest(), **prepared_note(data)},
-        "readers": {name: {**vars(reader.card), "capabilities": sorted(reader.card.capabilities)} for name, reader in readers.items()},
+        "readers": {
+            name: {**vars(reader.card), "capabilities": sorted(reader.card.capabilities)}
+            for name, reader in readers.items()
+        },
     }
 
 
@@ -293,7 +308,9 @@ async def picks(setup: Setup) -> list[Pick]:
         if stop is not None and position >= stop and ids is None:
             break
     if ids is not None and (unknown := sorted(ids - found)):
-        raise UserError(f"--ids: {len(unknown)} of {len(ids)} ids name no question of {spec.bench}, first {unknown[0]!r}")
+        raise UserError(
+            f"--ids: {len(unknown)} of {len(ids)} ids name no question of {spec.bench}, first {unknown[0]!r}"
+        )
     if not out:
         raise UserError(f"nothing to ask: {spec.bench} with these data and this selection has no question")
     return out

@@ -86,12 +86,14 @@ def costs(folder: RunFolder, asked: Mapping[str, Mapping[str, int]]) -> dict[str
     from the request cache cost what they cost when they were made. `spent` is everything this run's processes really
     bought: retries, second observations and killed attempts included, cache hits not.
     """
-    ready = {}  # context → (worker, session) that first got ready
+    ready: dict[str, str] = {}  # context → worker whose observation counts
     for path in folder.files("ledger"):
         for _, line in read_lines(path):
             if line["kind"] == "ready":
                 ready.setdefault(line["context"], path.stem)
-    tokens: dict[str, dict[str, int]] = {phase: {kind: sums.get(kind, 0) for kind in KINDS} for phase, sums in asked.items()}
+    tokens: dict[str, dict[str, int]] = {
+        phase: {kind: sums.get(kind, 0) for kind in KINDS} for phase, sums in asked.items()
+    }
     calls = {phase: sums.get("calls", 0) for phase, sums in asked.items()}
     seconds: dict[str, float] = {}
     spent = {"tokens": 0, "calls": 0, "price": 0.0}
@@ -119,7 +121,13 @@ def costs(folder: RunFolder, asked: Mapping[str, Mapping[str, int]]) -> dict[str
                 for name in KINDS:
                     sums[name] += line[name]
                 calls[phase] = calls.get(phase, 0) + 1
-    return {"tokens": tokens, "calls": calls, "seconds": seconds, "price": round(price, 6) if priced else None, "spent": spent}
+    return {
+        "tokens": tokens,
+        "calls": calls,
+        "seconds": seconds,
+        "price": round(price, 6) if priced else None,
+        "spent": spent,
+    }
 
 
 def summarise(folder: RunFolder, benchmark: Benchmark, notes: Sequence[str], *, complete: bool) -> Summary:

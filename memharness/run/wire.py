@@ -117,12 +117,18 @@ def case_out(case: Case) -> dict[str, Any]:
         line["derived"] = [[d.kind, d.text, d.part] for d in q.derived]
     if g.evidence:
         line["evidence"] = evidence_out(g.evidence)
-    for name, value in (("instruction", q.instruction), ("time", q.time), ("form", q.form if q.form != "text" else ""),
-                        ("category", g.category), ("group", g.group), ("cluster", g.cluster), ("native_id", g.native_id),
-                        ("abstain", g.abstain), ("extra", g.extra)):  # fmt: skip
-        if value:
-            line[name] = value
-    return line
+    more = {
+        "instruction": q.instruction,
+        "time": q.time,
+        "form": "" if q.form == "text" else q.form,
+        "category": g.category,
+        "group": g.group,
+        "cluster": g.cluster,
+        "native_id": g.native_id,
+        "abstain": g.abstain,
+        "extra": g.extra,
+    }
+    return line | {name: value for name, value in more.items() if value}
 
 
 def case_in(line: Mapping[str, Any]) -> Case:
@@ -152,7 +158,11 @@ def case_in(line: Mapping[str, Any]) -> Case:
 
 def row_out(row: ScoreRow) -> dict[str, Any]:
     """A line of `scores.jsonl`."""
-    line: dict[str, Any] = {"unit": row.unit, "context": row.context, "scores": {n: score_out(s) for n, s in row.scores.items()}}
+    line: dict[str, Any] = {
+        "unit": row.unit,
+        "context": row.context,
+        "scores": {n: score_out(s) for n, s in row.scores.items()},
+    }
     for name in ("category", "cluster", "failed", "native_id", "extra"):
         if value := getattr(row, name):
             line[name] = value

@@ -101,7 +101,9 @@ class Work:
         """Whether a unit is done."""
         return (context, unit) in self._done
 
-    def open_units(self, context: int, planned: int | None, chosen: frozenset[int] | None, live: bool) -> list[int] | None:
+    def open_units(
+        self, context: int, planned: int | None, chosen: frozenset[int] | None, live: bool
+    ) -> list[int] | None:
         """Units of a context that are not done; None while their number is not known."""
         if live:
             units = {0}

@@ -5,11 +5,11 @@ For a set of nodes S and a forest F over it (GraphMemix, set-level optimisation)
     J(S, F) = sum of u_i over S  -  root_cost * |S|  +  sum over F of [root_cost - edge_weight * (-ln r_e)]
 
 Every component pays one root, every edge used saves one root for the price of its unreliability. The best forest of a
-given S is Kruskal's; S itself is found by local search (`solve`), by enumeration when it may only shrink (`prune`), or by
-an integer program (`solve_exact`, slow, the oracle of the tests).
+given S is Kruskal's; S itself is found by local search (`solve`), by enumeration when it may only shrink (`prune`), or
+by an integer program (`solve_exact`, slow, the oracle of the tests).
 
-Utilities and benefits are rounded once to multiples of 2^-50 and added as integers, so a sum does not depend on the order
-of its terms and a tie is a tie on every machine.
+Utilities and benefits are rounded once to multiples of 2^-50 and added as integers, so a sum does not depend on the
+order of its terms and a tie is a tie on every machine.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Forest:
 
 
 def benefit(reliability: float, root_cost: float = ROOT_COST, edge_weight: float = EDGE_WEIGHT) -> float:
-    """Return what an edge adds to J: root_cost - edge_weight * (-ln r); only edges with a positive one are ever used."""
+    """Return what an edge adds to J, root_cost - edge_weight * (-ln r); one that adds nothing is never used."""
     return root_cost + edge_weight * math.log(max(reliability, _LEAST_RELIABILITY))
 
 
@@ -76,8 +76,8 @@ def solve(
 ) -> Forest:
     """Choose min(size, n) items by best-improvement 1-swap search, each node set with its exact forest.
 
-    The search starts from the items of largest utility (ties: earlier in the pool). Each step takes, of all swaps of one
-    item inside for one outside that raise J by more than 1e-12, the largest by (J, id removed, id added).
+    The search starts from the items of largest utility (ties: earlier in the pool). Each step takes, of all swaps of
+    one item inside for one outside that raise J by more than 1e-12, the largest by (J, id removed, id added).
 
     Args:
         utilities: u in pool order, one per candidate id.
@@ -290,7 +290,7 @@ def _kruskal(bonds: Iterable[_Bond]) -> list[_Bond]:
     trees: dict[int, int] = {}
     taken = []
     for bond in bonds:
-        _, left, right, pair = bond
+        _, left, right, _ = bond
         a, b = trees.get(left, 1 << left), trees.get(right, 1 << right)
         if a != b:
             taken.append(bond)
@@ -333,7 +333,9 @@ def _milp(graph: _Graph, size: int, seconds: float | None) -> list[int]:
         into = [at for at, (_, b, _) in enumerate(arcs) if b == i]
         out = [at for at, (a, _, _) in enumerate(arcs) if a == i]
         row([(i, 1.0), (root + i, -1.0), *((arc + at, -1.0) for at in into)], 0, 0)
-        row([(inflow + i, 1.0), (i, -1.0), *((flow + at, 1.0) for at in into), *((flow + at, -1.0) for at in out)], 0, 0)
+        row(
+            [(inflow + i, 1.0), (i, -1.0), *((flow + at, 1.0) for at in into), *((flow + at, -1.0) for at in out)], 0, 0
+        )
         row([(inflow + i, 1.0), (root + i, -float(size))], -np.inf, 0)
     for at, (a, _, _) in enumerate(arcs):
         row([(arc + at, 1.0), (a, -1.0)], -np.inf, 0)
@@ -350,7 +352,11 @@ def _milp(graph: _Graph, size: int, seconds: float | None) -> list[int]:
     matrix = coo_array((factor, (at_row, at_column)), shape=(len(low), columns)).tocsr()
     options = {"mip_rel_gap": 0.0} | ({} if seconds is None else {"time_limit": seconds})
     found = milp(
-        cost, integrality=whole, bounds=Bounds(0, upper), constraints=LinearConstraint(matrix, low, high), options=options
+        cost,
+        integrality=whole,
+        bounds=Bounds(0, upper),
+        constraints=LinearConstraint(matrix, low, high),
+        options=options,
     )
     if not found.success:
         raise RuntimeError(f"the integer program was not solved: {found.message}")

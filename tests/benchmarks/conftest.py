@@ -60,7 +60,9 @@ def change() -> Callable[[Path, Callable[[Any], Any]], None]:
 def asked(case: Case, answer: str | None = None, evidence: Iterable[Evidence] | None = None, **extra: Any) -> Asked:
     """A question that was answered."""
     shown = None if evidence is None else tuple(evidence)
-    record = Record(case.question.id, case.question.context, 0, 0, Outcome.OK, answer=answer, evidence=shown, extra=extra)
+    record = Record(
+        case.question.id, case.question.context, 0, 0, Outcome.OK, answer=answer, evidence=shown, extra=extra
+    )
     return Asked(case.question, case.gold, record)
 
 

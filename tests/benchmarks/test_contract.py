@@ -109,7 +109,13 @@ def test_every_shared_metric_is_found_by_name_and_prints_as_it_is_parsed() -> No
     classes = dict(metric_classes())
     known = {"ExactMatch", "F1", "Recall", "RecallAll", "HitRate", "Precision", "AnswerLength", "Abstained"}
     assert known <= set(classes)
-    for text in ("Recall@10", "F1(norm=locomo)", "Precision(forced=True)@3", "RecallReadout", "Abstained(phrases=no|sorry)"):
+    for text in (
+        "Recall@10",
+        "F1(norm=locomo)",
+        "Precision(forced=True)@3",
+        "RecallReadout",
+        "Abstained(phrases=no|sorry)",
+    ):
         assert str(parse_metric(text, classes)) == text
 
 

@@ -8,21 +8,21 @@ from __future__ import annotations
 import os
 import sys
 
-# These two variables pin OpenBLAS to a kernel and a cache size that need not be this machine's; OpenBLAS reads them when
-# numpy is first imported, so the script starts itself again without them.
+# These two variables pin OpenBLAS to a kernel and a cache size that need not be this machine's; OpenBLAS reads them
+# when numpy is first imported, so the script starts itself again without them.
 _PINS = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
 if any(pin in os.environ for pin in _PINS):
     os.execve(sys.executable, [sys.executable, *sys.argv], {k: v for k, v in os.environ.items() if k not in _PINS})
 
-import platform
-import time
-from collections.abc import Callable
+import platform  # noqa: E402
+import time  # noqa: E402
+from collections.abc import Callable  # noqa: E402
 
-import faiss
-import numpy as np
-import threadpoolctl
+import faiss  # noqa: E402
+import numpy as np  # noqa: E402
+import threadpoolctl  # type: ignore[import-untyped]  # noqa: E402
 
-from memharness.retrieval import top_k
+from memharness.retrieval import top_k  # noqa: E402
 
 ITEMS, QUERIES, WIDTH, K, ROUNDS = 11_034, 1_044, 384, 200, 15
 WANTED = 1.2
@@ -63,7 +63,8 @@ def main() -> int:
     print(f"machine    {platform.machine()}, {os.cpu_count()} CPUs, {platform.platform()}")
     print(f"versions   Python {platform.python_version()}, numpy {np.__version__}, faiss {faiss.__version__}")
     for pool in threadpoolctl.threadpool_info():
-        print(f"pool       {pool['internal_api']} {pool['version']} {pool.get('architecture', '')} x{pool['num_threads']}")
+        kernel = pool.get("architecture", "")
+        print(f"pool       {pool['internal_api']} {pool['version']} {kernel}, {pool['num_threads']} threads")
     for name, value in best.items():
         print(f"{name:<10} {value * 1e3:.1f} ms")
     print(f"ids equal to numpy's at the same place: {agree:.6f}")

@@ -20,7 +20,10 @@ def toy(name: str) -> str:
 
 def spec(out: Path, *, method: str = "Everything", bench: str = "Numbers", reader: str = "Toy", **more: Any) -> RunSpec:
     """A spec over toys; `m`, `b` and `r` are options of method, benchmark and reader."""
-    options = {long: more.pop(short, {}) for short, long in (("m", "method_options"), ("b", "bench_options"), ("r", "reader_options"))}
+    options = {
+        long: more.pop(short, {})
+        for short, long in (("m", "method_options"), ("b", "bench_options"), ("r", "reader_options"))
+    }
     return RunSpec(method=toy(method), bench=toy(bench), reader=toy(reader), out=str(out), **options, **more)
 
 

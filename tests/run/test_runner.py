@@ -18,7 +18,9 @@ def test_recorded_run_scores_questions_groups_and_readouts(tmp_path: Path) -> No
     assert summary["scores"]["all_right"]["n"] == 9  # groups of two, two and one in each context
     assert summary["scores"]["found"]["value"] == 1.0
     assert "verdict" not in summary["scores"]  # no judge was named
-    assert [(r["context_index"], r["index"]) for r in lines(summary, "records.jsonl")] == [(c, i) for c in range(3) for i in range(5)]
+    assert [(r["context_index"], r["index"]) for r in lines(summary, "records.jsonl")] == [
+        (c, i) for c in range(3) for i in range(5)
+    ]
     assert (Path(summary["run"]) / "DONE").is_file()
 
 
@@ -92,7 +94,9 @@ def test_recall_stays_valid_where_the_reader_failed(tmp_path: Path) -> None:
 
 def test_outcomes_come_from_the_path_not_from_words(tmp_path: Path) -> None:
     odd = {"fail_on": "word 0?", "over_on": "word 1?", "crash_on": "word 2?"}
-    summary = run(tmp_path, b={"contexts": 1, "questions": 5}, r=odd | {"reply": "Error: codes were introduced in 1998."})
+    summary = run(
+        tmp_path, b={"contexts": 1, "questions": 5}, r=odd | {"reply": "Error: codes were introduced in 1998."}
+    )
     assert summary["outcomes"] == {"reader_error": 2, "over_window": 1, "ok": 2}
     crashed = lines(summary, "records.jsonl")[2]
     assert crashed["error"]["type"] == "ZeroDivisionError"
@@ -136,7 +140,9 @@ def test_until_recall_scores_readouts_and_reads_nothing(tmp_path: Path) -> None:
     assert set(first["scores"]) == {"found"} and "read" not in first["calls"]
     again = run(tmp_path, readouts=first["run"])
     assert again["scores"]["right"]["value"] == 1.0 and again["identity"] != first["identity"]
-    assert [r["evidence"] for r in lines(again, "records.jsonl")] == [r["evidence"] for r in lines(first, "records.jsonl")]
+    assert [r["evidence"] for r in lines(again, "records.jsonl")] == [
+        r["evidence"] for r in lines(first, "records.jsonl")
+    ]
 
 
 def test_context_without_questions_and_generator_of_unknown_length(tmp_path: Path) -> None:

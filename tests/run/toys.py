@@ -199,11 +199,23 @@ class CorridorGame(Episode):
         yield Observe([Item("start", self.context, 0, (Text("word go is 1"),), kind="observation")])
         while door <= 3 and steps < 5:
             steps += 1
-            question = Question(opaque_id(self.context, steps), self.context, (Text(f"Step {steps}: which door?"),), form="action")
+            question = Question(
+                opaque_id(self.context, steps), self.context, (Text(f"Step {steps}: which door?"),), form="action"
+            )
             answers = yield Ask([Case(question, Gold((f"go {door}",), cluster=self.context))])
             said = answers[0].text or "nothing"
             door += said == f"go {door}"
-            yield Observe([Item(f"s{steps}", self.context, steps, (Text(f"You said {said}. word go is {door}"),), kind="observation")])
+            yield Observe(
+                [
+                    Item(
+                        f"s{steps}",
+                        self.context,
+                        steps,
+                        (Text(f"You said {said}. word go is {door}"),),
+                        kind="observation",
+                    )
+                ]
+            )
         yield Fact({"won": float(door > 3), "steps": float(steps)})
 
 
@@ -235,7 +247,7 @@ class ToyOptions(Config):
 
 
 class Toy(Reader):
-    """Answers `What is word N?` from a line `word N is X`, and `which door?` from `word go is N`; judges by equality."""
+    """Answers `What is word N?` from `word N is X`, `which door?` from `word go is N`; judges by equality."""
 
     config_class = ToyOptions
     calls = 0
@@ -257,7 +269,11 @@ class Toy(Reader):
             os.kill(os.getpid(), signal.SIGKILL)
         if self.config.slow and self.config.slow_on in prompt:
             await asyncio.sleep(self.config.slow)
-        for word, error in ((self.config.fail_on, ReaderError), (self.config.over_on, OverWindow), (self.config.crash_on, ZeroDivisionError)):
+        for word, error in (
+            (self.config.fail_on, ReaderError),
+            (self.config.over_on, OverWindow),
+            (self.config.crash_on, ZeroDivisionError),
+        ):
             if word and word in prompt:
                 raise error(f"asked for by {word!r}")
         return Reply(self.config.reply or _say(prompt), Usage(text=self.counter.text(prompt), output=2))
@@ -502,8 +518,6 @@ class MusingMemory(PanelMemory):
         return Answer(first.text, trace={"latent": first.usage.latent})
 
 
-
-
 class Peeker(Everything):
     """Sees gold although its card does not say so."""
 
@@ -520,3 +534,18 @@ class PeekerMemory(EverythingMemory):
     async def recall_with_gold(self, question: Question, gold: Gold, budget: Budget) -> Readout:
         """Cheat."""
         return Readout(gold.evidence)
+
+
+class Flaky(Toy):
+    """Fails where the prompt holds what the file named by `reply` says just now; replies as the toy does otherwise."""
+
+    async def generate(self, request: Request) -> Reply:
+        """See the class."""
+        prompt = "\n".join(parts_text(message.parts) for message in request.messages)
+        with open(self.config.log, "a") as file:
+            file.write(prompt.replace("\n", " ") + "\n")
+        with open(self.config.reply) as file:
+            word = file.read().strip()
+        if word and word in prompt:
+            raise ReaderError("flaky")
+        return Reply(_say(prompt), Usage(text=self.counter.text(prompt), output=2))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import uuid
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from samples.atm_mail import EMAILS
@@ -36,14 +36,13 @@ ORIGIN = (
 
 def taken(id: str) -> str:
     """Return the local time in a media id, `20240106_101512`, as "2024-01-06 10:15:12"."""
-    return datetime.strptime(id, "%Y%m%d_%H%M%S").strftime("%Y-%m-%d %H:%M:%S")
+    return f"{id[:4]}-{id[4:6]}-{id[6:8]} {id[9:11]}:{id[11:13]}:{id[13:]}"
 
 
 def in_utc(local: str) -> str:
     """Return a British or Portuguese local time of 2024 in UTC, as film files keep it: one hour back in summer."""
-    time = datetime.fromisoformat(local)
-    summer = datetime(2024, 3, 31, 1) <= time < datetime(2024, 10, 27, 2)
-    return f"{time - timedelta(hours=1 if summer else 0)}+00:00"
+    summer = "2024-03-31 01" <= local < "2024-10-27 02"
+    return str(datetime.fromisoformat(local + ("+01:00" if summer else "+00:00")).astimezone(UTC))
 
 
 def record(question: Question) -> dict[str, Any]:

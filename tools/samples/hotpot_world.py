@@ -52,7 +52,7 @@ Paper Wrens: Paper Wrens is a folk rock band from Quillford. | The band was form
   Harrow. | Their second album is Ferry Lights.
 Ferry Lights: Ferry Lights is an album of 2008. | It was recorded in a disused ferry at Port Hallam. | The cover shows
   a painting by Ada Thorne.
-Iris Coyle: Iris Coyle (born 1979) is a singer and fiddler. | Before music she was a bell founder. | She is a
+Iris Coyle: Iris Coyle (born 1979) is a singer and fiddler. | Before music she cast church bells. | She is a
   great-granddaughter of the composer Jory Vance.
 Ben Harrow: Ben Harrow (born 1976) is a guitarist and instrument maker. | He was born in Marrowick. | His guitars are
   built from the wood of old church pews.
@@ -125,7 +125,8 @@ QUESTIONS: list[Question] = [
      [("Treadle Bridge", 1), ("Hester Blythe", 1)]),
     ("bridge", "medium", "What did the director of The Glass Heron do before she made films?", "puppeteer",
      [("The Glass Heron (film)", 0), ("Corinne Abel", 1)]),
-    ("bridge", "hard", "What did the founder of Paper Wrens who descends from Jory Vance make before music?", "bells",
+    ("bridge", "hard", "What did the founder of Paper Wrens who descends from Jory Vance make before music?",
+     "church bells",
      [("Paper Wrens", 1), ("Iris Coyle", 1), ("Iris Coyle", 2)]),
     ("comparison", "easy", "Which river is longer, the Ostrel or the Wend?", "the Ostrel",
      [("Ostrel", 1), ("Wend", 1)]),

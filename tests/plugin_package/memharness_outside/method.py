@@ -41,7 +41,9 @@ class LastMemory(Memory):
     async def recall(self, question: Question, budget: Budget) -> Readout:
         """The last n, newest first."""
         n = min(self.n, budget.items or self.n)
-        return Readout(budget.fit([Evidence(item) for item in reversed(self.ids[-n:])], question), available=len(self.ids))
+        return Readout(
+            budget.fit([Evidence(item) for item in reversed(self.ids[-n:])], question), available=len(self.ids)
+        )
 
     def stored(self) -> int:
         """Items held."""

@@ -63,7 +63,9 @@ class HashEmbedder(Embedder):
         self.card = ReaderCard("outside-hash", "", "1", "python")
         self.width = 64
 
-    async def embed(self, inputs: Sequence[Sequence[Part]], kind: Literal["item", "query"]) -> tuple[Any, Sequence[int]]:
+    async def embed(
+        self, inputs: Sequence[Sequence[Part]], kind: Literal["item", "query"]
+    ) -> tuple[Any, Sequence[int]]:
         """Vectors of shape (n, 64)."""
         out = np.zeros((len(inputs), 64), np.float32)
         costs = []

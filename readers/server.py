@@ -1,0 +1,248 @@
+"""A connection to a server that speaks the OpenAI API: its address, its key, one retry policy, and clean errors."""
+
+from __future__ import annotations
+
+import email.utils
+import ipaddress
+import math
+import os
+import re
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from memharness.config import Config, option
+from memharness.reader import Counter, ReaderCard
+from memharness.readers.counters import Bytes4, tokenizer_counter
+from memharness.types import OverWindow, ReaderError, UserError
+
+T = TypeVar("T")
+
+DEFAULT_URL = "https://api.openai.com/v1"
+
+_TRANSIENT = frozenset({408, 409, 425, 429})
+_TOO_LONG = re.compile(
+    r"context[ _](?:length|window|size)|max model len|prompt is too long|input is too long|too many (?:input )?tokens|"
+    r"longer than the maximum model length",
+    re.IGNORECASE,
+)
+_REFUSALS = frozenset({"content_filter", "content_policy_violation"})
+_SECRET = re.compile(r"\b(?:sk|pk|rk|Bearer|api[-_]?key)[-_ =:]+[\w.*-]{6,}", re.IGNORECASE)
+_DATA_URL = re.compile(r"data:[\w/+.-]+;base64,[\w+/=]+")
+
+
+class ServerConfig(Config):
+    """Where the server is, and how patiently it is asked."""
+
+    base_url: str = option("", "Address of the API; by default OPENAI_BASE_URL, else OpenAI's own.")
+    key_env: str = option("OPENAI_API_KEY", "Environment variable that holds the key; a key is never an option itself.")
+    server: str = option("", "Name of the server in the identity; by default its host, or `local` on this machine.")
+    revision: str = option("", "What you know of the model's revision, quantisation or build; part of the identity.")
+    hosted: bool | None = option(None, "Whether calls cost money; by default they do unless the server is local.")
+    attempts: int = option(
+        6, "Tries of one call in all: after 408, 409, 425, 429, 5xx, time-outs, lost connections.", ge=1
+    )
+    first_wait: float = option(
+        0.5, "Longest wait before the second try, doubled each time; a Retry-After header wins.", unit="seconds", ge=0
+    )
+    max_wait: float = option(
+        60.0, "Longest wait; a Retry-After beyond it ends the call with an error.", unit="seconds", ge=0
+    )
+    timeout: float = option(120.0, "How long one try may take.", unit="seconds", gt=0)
+    max_inflight: int = option(32, "Calls at once.", ge=1)
+    tokenizer: str = option("", "Path of a tokenizer.json to count budgets by; without it `bytes4` estimates.")
+
+
+class _Transient(Exception):
+    """A failure worth another try; `wait` is what the server asks for, in seconds."""
+
+    def __init__(self, message: str, wait: float | None) -> None:
+        super().__init__(message)
+        self.wait = wait
+
+
+class Filtered(Exception):
+    """The server's content filter refused the prompt before the model saw it."""
+
+
+class Server:
+    """A connection: one client without retries of its own, one retry policy, and errors free of keys and pictures."""
+
+    def __init__(self, model: str, config: ServerConfig) -> None:
+        """Take the address apart; nothing is opened.
+
+        Raises:
+            UserError: no model is named, or the address is not one.
+        """
+        if not model:
+            raise UserError("openai: which model? Write openai:MODEL, such as openai:gpt-4.1-mini")
+        self.model = model
+        self.config = config
+        self.url = config.base_url or os.environ.get("OPENAI_BASE_URL") or DEFAULT_URL
+        address = urlsplit(self.url)
+        if address.scheme not in ("http", "https") or not address.hostname:
+            raise UserError(f"base_url={self.url.rpartition('@')[2]}: expected http://HOST:PORT/v1 or https://HOST/v1")
+        self.host = address.hostname
+        self.local = is_loopback(self.host)
+        self._key = ""
+
+    @property
+    def shown(self) -> str:
+        """The address without a password or query in it."""
+        address = urlsplit(self.url)
+        return f"{address.scheme}://{address.netloc.rpartition('@')[2]}{address.path}"
+
+    def card(self, changes: Mapping[str, Any], **more: Any) -> ReaderCard:
+        """The card: `changes` are settings off their defaults that change what the model says."""
+        config = self.config
+        named = [config.revision] if config.revision else []
+        return ReaderCard(
+            name="openai",
+            model=self.model,
+            revision=";".join(named + [f"{key}={value}" for key, value in changes.items()]),
+            backend=f"openai@{config.server or ('local' if self.local else self.host)}",
+            max_inflight=config.max_inflight,
+            hosted=not self.local if config.hosted is None else config.hosted,
+            provenance={"base_url": self.shown},
+            **more,
+        )
+
+    async def open(self) -> Mapping[str, Any]:
+        """Make the client and ask the server what it knows of the model.
+
+        Returns:
+            The model's entry in the server's list, empty where there is none or no list.
+
+        Raises:
+            UserError: no key, a key the server refuses, or no server there.
+        """
+        import openai
+
+        self._key = os.environ.get(self.config.key_env, "").strip()
+        if not self._key and self.url == DEFAULT_URL:
+            raise UserError(
+                f"openai:{self.model}: set {self.config.key_env} to your key, or base_url to a local server"
+            )
+        self.client = openai.AsyncOpenAI(
+            api_key=self._key or "none", base_url=self.url, max_retries=0, timeout=self.config.timeout
+        )
+        try:
+            listed = await self.client.models.list()
+            entries = {entry.id: entry.model_dump() for entry in listed.data}
+        except (openai.AuthenticationError, openai.PermissionDeniedError) as error:
+            raise UserError(f"{self.shown} refuses the key in {self.config.key_env}: {self.clean(error)}") from None
+        except openai.APIConnectionError as error:
+            raise UserError(
+                f"no server answers at {self.shown} ({self.clean(error)}); start it, or set base_url"
+            ) from None
+        except Exception:  # not every server lists its models, and a list of another form is no reason to stop
+            return {}
+        return entries.get(self.model, {})
+
+    async def call(self, send: Callable[[], Awaitable[T]]) -> T:
+        """Send a call, again while its failure may pass.
+
+        Raises:
+            OverWindow: the prompt does not fit.
+            ReaderError: it failed for good, or as often as `attempts` allows.
+        """
+        import stamina
+
+        config = self.config
+        tries = stamina.retry_context(
+            on=_wait,
+            attempts=config.attempts,
+            timeout=None,
+            wait_initial=config.first_wait / 2,
+            wait_max=config.max_wait,
+            wait_jitter=config.first_wait / 2,
+        )
+        try:
+            async for attempt in tries:
+                with attempt:
+                    return await self._once(send)
+        except _Transient as error:
+            raise ReaderError(f"openai:{self.model}: {error} ({config.attempts} tries)") from None
+        raise AssertionError("a retry context ends by return or raise")
+
+    async def _once(self, send: Callable[[], Awaitable[T]]) -> T:
+        import openai
+
+        try:
+            return await send()
+        except openai.APIStatusError as error:
+            raise self._status(error) from None
+        except openai.APIConnectionError as error:  # time-outs among them
+            raise _Transient(self.clean(error), None) from None
+        except (openai.OpenAIError, ValueError, TypeError) as error:
+            raise ReaderError(f"openai:{self.model}: malformed reply: {self.clean(error)}") from None
+
+    def _status(self, error: Any) -> Exception:
+        """What a reply with an error status means."""
+        body = error.body if isinstance(error.body, dict) else {}
+        code, message = str(body.get("code") or ""), self.clean(error)
+        said = f"openai:{self.model}: {message}"
+        if error.status_code in (400, 413, 422) and _TOO_LONG.search(f"{code} {message}".replace("_", " ")):
+            return OverWindow(said)
+        if error.status_code == 400 and code in _REFUSALS:
+            return Filtered(message)
+        if code == "insufficient_quota" or not (error.status_code in _TRANSIENT or error.status_code >= 500):
+            return ReaderError(said)
+        wait = retry_after(error.response.headers)
+        if wait is not None and wait > self.config.max_wait:
+            return ReaderError(
+                f"{said}; the server asks to wait {wait:.0f} s, more than max_wait={self.config.max_wait:g}"
+            )
+        return _Transient(message, wait)
+
+    def clean(self, error: object) -> str:
+        """An error's words without the key, anything that looks like one, or pictures; at most 500 characters."""
+        text = str(error)
+        if len(self._key) >= 8:  # a stand-in such as `x` is no secret
+            text = text.replace(self._key, "<key>")
+        return _DATA_URL.sub("<picture>", _SECRET.sub("<key>", text))[:500]
+
+    async def close(self) -> None:
+        """Close the client."""
+        if hasattr(self, "client"):
+            await self.client.close()
+
+
+def _wait(error: Exception) -> bool | float:
+    """Whether to try again, or after how many seconds exactly."""
+    if not isinstance(error, _Transient):
+        return False
+    return True if error.wait is None else error.wait
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host name or address is this machine."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds that a server asks to wait: `retry-after-ms`, or `retry-after` in seconds or as a date (RFC 9110)."""
+    for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
+        try:
+            seconds = float(headers.get(name, "")) / unit
+        except ValueError:
+            continue
+        return seconds if math.isfinite(seconds) and seconds >= 0 else None
+    when = email.utils.parsedate_tz(headers.get("retry-after", ""))
+    return None if when is None else max(0.0, email.utils.mktime_tz(when) - time.time())
+
+
+def counter_of(config: ServerConfig) -> Counter:
+    """The counter budgets are held by: a tokenizer the user names, else `bytes4`; only the server knows its own.
+
+    Raises:
+        UserError: the tokenizer cannot be read.
+    """
+    return tokenizer_counter(Path(config.tokenizer)) if config.tokenizer else Bytes4()
