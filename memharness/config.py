@@ -26,6 +26,7 @@ def option(
     source: str = "memharness",
     unit: str = "",
     neutral: bool = False,
+    how: bool = False,
     **limits: Any,
 ) -> Any:
     """A config field.
@@ -36,9 +37,10 @@ def option(
         source: where the default comes from (paper section, official code, or `memharness`).
         unit: of the value, if it has one.
         neutral: leave it out of the identity while it has its default (for fields added later that change nothing).
+        how: it says how work is done, not what comes of it (batch, device, retries): never in the identity.
         limits: pydantic limits such as `ge=0`.
     """
-    extra: Any = {"source": source, "unit": unit, "neutral": neutral}
+    extra: Any = {"source": source, "unit": unit, "neutral": neutral, "how": how}
     return pydantic.Field(default, description=help, json_schema_extra=extra, **limits)
 
 
@@ -84,10 +86,10 @@ def build(config_class: type[C], values: Mapping[str, Any], flag: str, owner: st
 
 
 def resolved(config: Config) -> dict[str, Any]:
-    """The whole config as it enters the identity: every field, except neutral ones at their default."""
+    """The whole config as it enters the identity: every field but those of `how`, and neutral ones at their default."""
     values = config.model_dump(mode="json")
     for name, info in type(config).model_fields.items():
         extra = info.json_schema_extra if isinstance(info.json_schema_extra, dict) else {}
-        if extra.get("neutral") and getattr(config, name) == info.default:
+        if extra.get("how") or (extra.get("neutral") and getattr(config, name) == info.default):
             del values[name]
     return values

@@ -138,10 +138,15 @@ def _picture_header(path: Path, where: str) -> tuple[str, int, int]:
         raise DataError(f"{where}: {path} is not a readable picture ({error}); fetch it again or remove it") from None
 
 
+def _ours(name: Path) -> bool:
+    """Whether a file is what a download left beside the data, not data."""
+    return name.name == "PREPARED.json" or any(part.startswith(".") for part in name.parts)
+
+
 def tree_digest(path: Path, store: MediaStore | None = None) -> dict[str, str]:
     """Digest of every file under a path by relative name; of the file itself under its own name."""
     store = store or MediaStore()
     if path.is_file():
         return {path.name: store.digest(path)}
-    files = sorted(file for file in path.rglob("*") if file.is_file())
+    files = sorted(file for file in path.rglob("*") if file.is_file() and not _ours(file.relative_to(path)))
     return {str(file.relative_to(path)): store.digest(file) for file in files}

@@ -278,6 +278,16 @@ class Method(ABC, Generic[C]):
         """Roles this config really uses; the card's by default. They enter the identity at their phase."""
         return self.card.roles
 
+    @classmethod
+    def settle(cls, config: C, able: Callable[[str], frozenset[str]]) -> C:
+        """Resolve choices that depend on what the bound models can do, before the config enters the identity.
+
+        Args:
+            config: as the user gave it.
+            able: capabilities of the reader bound to a role.
+        """
+        return config
+
     def features(self) -> Mapping[str, bool]:
         """Optional features in use, for the manifest: nothing may be switched off in silence."""
         return {}

@@ -22,7 +22,8 @@ class Metric(ABC):
     Subclasses are frozen dataclasses. `k`, if there is such a field, prints behind an `@`.
 
     Attributes:
-        unit: what is scored at once. A group is the questions that share `Gold.group`; an episode is a context.
+        unit: what is scored at once. A group is the questions of a context that share `Gold.group`; an episode is a
+            context.
         needs: what must have succeeded for the score to be valid: the answer, or only the readout (recall is valid
             even where the reader failed).
     """

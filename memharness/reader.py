@@ -125,9 +125,19 @@ class ReaderCard:
     cache: bool = True
     provenance: Mapping[str, str] = field(default_factory=dict)
 
-    def identity(self) -> dict[str, Any]:
-        """What makes two readers the same reader: device, batch and concurrency are left out."""
-        return {"model": self.model, "revision": self.revision, "backend": self.backend, "dtype": self.dtype}
+
+def identity(card: ReaderCard, config: Config) -> dict[str, Any]:
+    """The model and its options as they enter a run's identity; device, batch and concurrency are left out."""
+    from memharness.config import resolved
+
+    model = {
+        "name": card.name,
+        "model": card.model,
+        "revision": card.revision,
+        "backend": card.backend,
+        "dtype": card.dtype,
+    }
+    return {**model, "options": resolved(config)}
 
 
 @functools.cache
@@ -153,6 +163,10 @@ class Reader(ABC):
         self.model = model
         self.config = config
         self.media = media
+
+    def identity(self) -> dict[str, Any]:
+        """What makes two readers the same: the model, and every option that is not about how it is run."""
+        return identity(self.card, self.config)
 
     async def start(self) -> None:  # noqa: B027  (optional: a reader without weights has nothing to load)
         """Load weights or check the connection, once per process."""
@@ -182,6 +196,10 @@ class Embedder(ABC):
         self.model = model
         self.config = config
         self.media = media
+
+    def identity(self) -> dict[str, Any]:
+        """What makes two embedders the same: the model, and every option that is not about how it is run."""
+        return identity(self.card, self.config)
 
     async def start(self) -> None:  # noqa: B027
         """Load weights or check the connection, once per process."""

@@ -76,7 +76,7 @@ class Appender:
         Raises:
             UserError: if the disk is full or refuses; the file then ends with its last whole line.
         """
-        line = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_jsonable).encode() + b"\n"
+        line = encode(value).encode() + b"\n"
         start = self._file.tell()
         try:
             written = self._file.write(line)
@@ -108,6 +108,10 @@ def _jsonable(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} cannot be written as JSON")
 
 
+# One encoder for all lines: building it anew for each costs as much as encoding.
+encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_jsonable).encode
+
+
 def read_lines(path: Path, torn: list[str] | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
     """Lines of a JSONL file with their byte offsets, one at a time.
 
@@ -120,7 +124,7 @@ def read_lines(path: Path, torn: list[str] | None = None) -> Iterator[tuple[int,
         offset = 0
         for number, line in enumerate(file, 1):
             try:
-                value = json.loads(line)
+                value = json.loads(line.decode())
             except ValueError:
                 if not line.endswith(b"\n") or not file.read(1):
                     if torn is not None:

@@ -14,9 +14,9 @@ class UserError(Exception):
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """`; did you mean X?` for a near miss, else nothing."""
+    """` (did you mean X?)` for a near miss, else nothing."""
     near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
-    return f"; did you mean {near[0]}?" if near else ""
+    return f" (did you mean {near[0]}?)" if near else ""
 
 
 class DataError(UserError):
@@ -210,7 +210,7 @@ class Gold:
         answers: accepted answers, typed as text; empty if the question has none.
         evidence: gold evidence; empty if the data names none.
         category: the benchmark's question type, as it names it.
-        group: questions scored together (rotations, circular passes), or None.
+        group: questions of one context scored together (rotations, circular passes), or None.
         cluster: what questions share for statistics (conversation, scenario …).
         native_id: the source's own id, used in prediction files.
         abstain: whether the right answer is that memory holds none.

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import contextvars
 import hashlib
+import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -29,13 +30,21 @@ class ChatConfig(Config):
         "f32",
         "Number format of the weights. In f32 a greedy reply is the same in every batch; in bf16 it need not be.",
     )
-    device: str = option("auto", "Torch device; `auto` takes CUDA where there is one.")
-    threads: int = option(0, "CPU threads; 0 takes OMP_NUM_THREADS, or else every core this process may use.", ge=0)
-    max_batch: int = option(16, "Most requests in one batch.", unit="requests", ge=1)
-    max_batch_tokens: int = option(
-        8192, "Most prompt tokens in one batch, padding included; a longer prompt runs alone.", unit="tokens", ge=1
+    device: str = option("auto", "Torch device; `auto` takes CUDA where there is one.", how=True)
+    threads: int = option(
+        0, "CPU threads; 0 takes OMP_NUM_THREADS, or else every core this process may use.", ge=0, how=True
     )
-    gather: float = option(0.005, "How long an idle model's first request waits for company.", unit="seconds", ge=0)
+    max_batch: int = option(16, "Most requests in one batch.", unit="requests", ge=1, how=True)
+    max_batch_tokens: int = option(
+        8192,
+        "Most prompt tokens in one batch, padding included; a longer prompt runs alone.",
+        unit="tokens",
+        ge=1,
+        how=True,
+    )
+    gather: float = option(
+        0.005, "How long an idle model's first request waits for company.", unit="seconds", ge=0, how=True
+    )
 
 
 @dataclass(slots=True, eq=False)
@@ -128,6 +137,9 @@ class ChatReader(Reader):
         self._tokenizer = transformers.AutoTokenizer.from_pretrained(self._folder, local_files_only=True)
         model: Any = transformers.AutoModelForCausalLM.from_pretrained(self._folder, dtype=dtype, local_files_only=True)
         self._network: Any = model.to(place).eval().requires_grad_(False)
+        # Renamed in transformers 5; the old word is to go, and the new one is unknown to earlier versions.
+        words = inspect.signature(model.forward).parameters
+        self._cache_word = "cache" if "cache" in words else "past_key_values"
         ends = model.generation_config.eos_token_id
         self._ends = frozenset(ends if isinstance(ends, list) else [ends])
         self._specials = [token.content for token in self._tokenizer.added_tokens_decoder.values()]
@@ -250,9 +262,9 @@ class ChatReader(Reader):
                     input_ids=ids,
                     attention_mask=mask,
                     position_ids=positions,
-                    past_key_values=cache,
                     use_cache=True,
                     logits_to_keep=1,
+                    **{self._cache_word: cache},
                 )
                 logits = output.logits[:, -1].float()
                 tokens = logits.argmax(-1).tolist()

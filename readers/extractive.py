@@ -21,6 +21,7 @@ UNKNOWN = "unknown"
 _WORD = re.compile(r"[^\W_]+")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=\S)")
 _CHOICE = re.compile(r"^\s*\(?([A-Za-z])[.):]\s+(.*)$")
+_HEADER = re.compile(r"^\s*\[\d+\]")  # how the harness begins a block of evidence: `[2] label · time · speaker`
 _SPEAKER = re.compile(r"^\s*(?:\[[^\]]*\]\s*)?(?:[A-Z][\w .'-]{0,30}:\s+)?")
 # Function words carry no evidence: counting them would make every sentence a match.
 _STOP = frozenset(
@@ -51,7 +52,7 @@ _NUMBER = re.compile(
     r"twenty|thirty|forty|fifty|hundred|once|twice)\b",
     re.IGNORECASE,
 )
-_NAME = re.compile(r"\b[A-Z][\w'’-]*(?:\s+(?:(?:of|the|de|van|von|la)\s+)?[A-Z][\w'’-]*)*")
+_NAME = re.compile(r"\b[A-Z][^\W\d_'’]*(?:[-\s]+(?:(?:of|the|de|van|von|la)\s+)?[A-Z][^\W\d_'’]*)*\b(?!\d)")
 _KINDS: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = (
     (re.compile(r"\b(?:when|(?:what|which) (?:date|day|month|year|time))\b", re.IGNORECASE), _DATE),
     (re.compile(r"\bhow (?:many|much|old|long|often|far|tall|big)\b", re.IGNORECASE), _NUMBER),
@@ -67,10 +68,18 @@ class ExtractiveConfig(Config):
 
 
 @dataclass(frozen=True, slots=True)
-class _Prompt:
-    """A prompt taken apart: evidence blocks (each a few sentences), the question, its choices by letter."""
+class _Block:
+    """A piece of evidence: its sentences, and the line above them that says whose and when (empty if none)."""
 
-    blocks: tuple[tuple[str, ...], ...]
+    sentences: tuple[str, ...]
+    header: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Prompt:
+    """A prompt taken apart: evidence, the question, its choices by letter."""
+
+    blocks: tuple[_Block, ...]
     question: str
     choices: tuple[tuple[str, str], ...]
 
@@ -80,7 +89,7 @@ class _Match:
     """A sentence of the evidence, the block it stands in, and how much of the question it holds."""
 
     sentence: str
-    block: tuple[str, ...]
+    block: _Block
     score: float
 
 
@@ -180,11 +189,22 @@ def _parse(prompt: str) -> _Prompt:
     return _Prompt(_blocks(lines[:start]), words, choices if len(choices) > 1 else ())
 
 
-def _blocks(lines: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+def _blocks(lines: Sequence[str]) -> tuple[_Block, ...]:
     groups = [list(group) for filled, group in itertools.groupby(lines, lambda line: bool(line.strip())) if filled]
-    if len(groups) < 2:  # nothing is set apart by empty lines: each line is a block of its own
-        groups = [[line] for group in groups for line in group]
-    return tuple(tuple(s for line in group for s in _SENTENCE.split(line.strip())) for group in groups)
+    if len(groups) < 2 and not any(_HEADER.match(line) for line in lines):
+        groups = [[line] for group in groups for line in group]  # nothing is set apart: each line is a block
+    return tuple(_block(group) for group in groups)
+
+
+def _block(lines: Sequence[str]) -> _Block:
+    headers = [at for at, line in enumerate(lines[:-1]) if _HEADER.match(line)]
+    if headers:  # what stands above the first header introduces the evidence and is none
+        return _Block(_sentences(lines[headers[0] + 1 :]), lines[headers[0]])
+    return _Block(_sentences(lines))
+
+
+def _sentences(lines: Sequence[str]) -> tuple[str, ...]:
+    return tuple(sentence for line in lines for sentence in _SENTENCE.split(line.strip()))
 
 
 def _terms(text: str) -> set[str]:
@@ -195,17 +215,17 @@ def _terms(text: str) -> set[str]:
     }
 
 
-def _rank(blocks: Sequence[tuple[str, ...]], question: str) -> list[_Match]:
+def _rank(blocks: Sequence[_Block], question: str) -> list[_Match]:
     """Sentences that share a word with the question, best first; equals keep the order of the evidence."""
     wanted = _terms(question)
-    per_block = [[_terms(sentence) for sentence in block] for block in blocks]
-    frequency = Tally(word for block in per_block for words in block for word in words)
-    total = sum(len(block) for block in per_block)
-    weight = {word: math.log(1 + total / frequency[word]) for word in wanted if frequency[word]}
+    words_of = [[_terms(sentence) for sentence in block.sentences] for block in blocks]
+    frequency = Tally(word for block in words_of for words in block for word in words)
+    total = sum(map(len, words_of))
+    weight = {word: math.log(1 + total / max(frequency[word], 1)) for word in wanted}
     matches = []
-    for block, words_of in zip(blocks, per_block, strict=True):
-        around = set().union(*words_of) & wanted
-        for sentence, words in zip(block, words_of, strict=True):
+    for block, sentences in zip(blocks, words_of, strict=True):
+        around = _terms(block.header).union(*sentences) & wanted
+        for sentence, words in zip(block.sentences, sentences, strict=True):
             own = words & wanted
             score = math.fsum(weight[word] for word in own) + math.fsum(weight[word] for word in around - own) / 2
             if score > 0:
@@ -229,7 +249,7 @@ def _span(question: str, match: _Match) -> str:
     wanted = next((answers for asks, answers in _KINDS if asks.search(question)), None)
     if wanted is None:
         return ""
-    for text in (_SPEAKER.sub("", match.sentence), *match.block):
+    for text in (_SPEAKER.sub("", match.sentence), *match.block.sentences, match.block.header):
         found = [span for span in wanted.finditer(text) if wanted is not _NAME or not _terms(span[0]) <= asked]
         if wanted is _NAME and len(found) > 1 and found[0].start() == 0:
             del found[0]  # the first word of a sentence is capitalised whether or not it is a name

@@ -26,9 +26,13 @@ LONGEST = 256
 class MiniLMConfig(Config):
     """How MiniLM is run. Nothing here changes what a vector means."""
 
-    device: str = option("auto", "Torch device; `auto` takes CUDA where there is one.")
-    threads: int = option(0, "CPU threads; 0 takes OMP_NUM_THREADS, or else every core this process may use.", ge=0)
-    max_batch_tokens: int = option(8192, "Most tokens in one batch, padding included.", unit="tokens", ge=LONGEST)
+    device: str = option("auto", "Torch device; `auto` takes CUDA where there is one.", how=True)
+    threads: int = option(
+        0, "CPU threads; 0 takes OMP_NUM_THREADS, or else every core this process may use.", ge=0, how=True
+    )
+    max_batch_tokens: int = option(
+        8192, "Most tokens in one batch, padding included.", unit="tokens", ge=LONGEST, how=True
+    )
 
 
 class MiniLM(Embedder):

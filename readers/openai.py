@@ -29,9 +29,11 @@ _SENDABLE = frozenset({"image/jpeg", "image/png", "image/webp", "image/gif"})
 
 
 class OpenAIConfig(ServerConfig):
-    """How a chat model is asked. Settings that change replies enter the card's revision when they are not default."""
+    """How a chat model is asked."""
 
-    window: int | None = option(None, "Most tokens of prompt and output; by default what the server says.", ge=1)
+    window: int | None = option(
+        None, "Most tokens of prompt and output; by default what the server says.", ge=1, how=True
+    )
     images: bool = option(True, "Whether the model sees pictures.")
     image_detail: Literal["", "auto", "low", "high"] = option("", "OpenAI's `detail` of pictures; empty sends none.")
     send_temperature: Literal["auto", "always", "never"] = option(
@@ -39,7 +41,7 @@ class OpenAIConfig(ServerConfig):
         "Whether temperature, top_p and stop strings are sent; `auto` spares gpt-5* and o*, which refuse them.",
     )
     max_tokens_key: Literal["auto", "max_tokens", "max_completion_tokens"] = option(
-        "auto", "Name of the output limit; `auto` takes the newer one at OpenAI and for gpt-5* and o*."
+        "auto", "Name of the output limit; `auto` takes the newer one at OpenAI and for gpt-5* and o*.", how=True
     )
     reasoning_effort: str = option(
         "", "How much a reasoning model thinks (minimal, low, medium, high); empty sends none."
@@ -53,12 +55,12 @@ class OpenAIConfig(ServerConfig):
 
 
 class EmbedderConfig(ServerConfig):
-    """How an embedding model is asked. Settings that change vectors enter the card's revision when not default."""
+    """How an embedding model is asked."""
 
     dimensions: int | None = option(None, "Width to ask for, where the model can shorten its vectors.", ge=1)
     item_prefix: str = option("", "Put before every remembered text (models of the E5 family want `passage: `).")
     query_prefix: str = option("", "Put before every question (models of the E5 family want `query: `).")
-    batch: int = option(64, "Most texts in one call.", ge=1)
+    batch: int = option(64, "Most texts in one call.", ge=1, how=True)
 
 
 class OpenAIReader(Reader):
@@ -84,8 +86,7 @@ class OpenAIReader(Reader):
         self._thinks = bool(_THINKS.match(model))
         self.counter = counter_of(config)
         can = {"schema", "tools"} | ({"image"} if config.images else set())
-        changes = _changes(config, "image_detail", "send_temperature", "reasoning_effort", "reasoning_room")
-        self.card = self._server.card(changes, window=config.window, capabilities=frozenset(can))
+        self.card = self._server.card(window=config.window, capabilities=frozenset(can))
 
     async def start(self) -> None:
         """Connect.
@@ -259,7 +260,7 @@ class OpenAIEmbedder(Embedder):
         super().__init__(model, config, media)
         self._server = Server(model, config)
         self._counter = counter_of(config)
-        self.card = self._server.card(_changes(config, "dimensions", "item_prefix", "query_prefix"))
+        self.card = self._server.card()
         self.width = config.dimensions or WIDTHS.get(model, 0)
 
     async def start(self) -> None:
@@ -345,11 +346,6 @@ class OpenAIEmbedder(Embedder):
     async def close(self) -> None:
         """Close the connection."""
         await self._server.close()
-
-
-def _changes(config: ServerConfig, *names: str) -> dict[str, Any]:
-    fields = type(config).model_fields
-    return {name: getattr(config, name) for name in names if getattr(config, name) != fields[name].default}
 
 
 def _string(owner: Any, name: str) -> str:

@@ -36,23 +36,37 @@ _DATA_URL = re.compile(r"data:[\w/+.-]+;base64,[\w+/=]+")
 class ServerConfig(Config):
     """Where the server is, and how patiently it is asked."""
 
-    base_url: str = option("", "Address of the API; by default OPENAI_BASE_URL, else OpenAI's own.")
-    key_env: str = option("OPENAI_API_KEY", "Environment variable that holds the key; a key is never an option itself.")
-    server: str = option("", "Name of the server in the identity; by default its host, or `local` on this machine.")
-    revision: str = option("", "What you know of the model's revision, quantisation or build; part of the identity.")
-    hosted: bool | None = option(None, "Whether calls cost money; by default they do unless the server is local.")
+    base_url: str = option("", "Address of the API; by default OPENAI_BASE_URL, else OpenAI's own.", how=True)
+    key_env: str = option(
+        "OPENAI_API_KEY", "Environment variable that holds the key; a key is never an option itself.", how=True
+    )
+    server: str = option(
+        "", "Name of the server in the identity; by default its host, or `local` on this machine.", how=True
+    )
+    revision: str = option(
+        "", "What you know of the model's revision, quantisation or build; part of the identity.", how=True
+    )
+    hosted: bool | None = option(
+        None, "Whether calls cost money; by default they do unless the server is local.", how=True
+    )
     attempts: int = option(
-        6, "Tries of one call in all: after 408, 409, 425, 429, 5xx, time-outs, lost connections.", ge=1
+        6, "Tries of one call in all: after 408, 409, 425, 429, 5xx, time-outs, lost connections.", ge=1, how=True
     )
     first_wait: float = option(
-        0.5, "Longest wait before the second try, doubled each time; a Retry-After header wins.", unit="seconds", ge=0
+        0.5,
+        "Longest wait before the second try, doubled each time; a Retry-After header wins.",
+        unit="seconds",
+        ge=0,
+        how=True,
     )
     max_wait: float = option(
-        60.0, "Longest wait; a Retry-After beyond it ends the call with an error.", unit="seconds", ge=0
+        60.0, "Longest wait; a Retry-After beyond it ends the call with an error.", unit="seconds", ge=0, how=True
     )
-    timeout: float = option(120.0, "How long one try may take.", unit="seconds", gt=0)
-    max_inflight: int = option(32, "Calls at once.", ge=1)
-    tokenizer: str = option("", "Path of a tokenizer.json to count budgets by; without it `bytes4` estimates.")
+    timeout: float = option(120.0, "How long one try may take.", unit="seconds", gt=0, how=True)
+    max_inflight: int = option(32, "Calls at once.", ge=1, how=True)
+    tokenizer: str = option(
+        "", "Path of a tokenizer.json to count budgets by; without it `bytes4` estimates.", how=True
+    )
 
 
 class _Transient(Exception):
@@ -94,14 +108,13 @@ class Server:
         address = urlsplit(self.url)
         return f"{address.scheme}://{address.netloc.rpartition('@')[2]}{address.path}"
 
-    def card(self, changes: Mapping[str, Any], **more: Any) -> ReaderCard:
-        """The card: `changes` are settings off their defaults that change what the model says."""
+    def card(self, **more: Any) -> ReaderCard:
+        """The card; `server` and `revision` stand in it, so they are not options of the identity as well."""
         config = self.config
-        named = [config.revision] if config.revision else []
         return ReaderCard(
             name="openai",
             model=self.model,
-            revision=";".join(named + [f"{key}={value}" for key, value in changes.items()]),
+            revision=config.revision,
             backend=f"openai@{config.server or ('local' if self.local else self.host)}",
             max_inflight=config.max_inflight,
             hosted=not self.local if config.hosted is None else config.hosted,

@@ -9,7 +9,7 @@ import time
 import numpy as np
 import pytest
 import statsmodels.api as sm
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
@@ -252,6 +252,7 @@ def test_mcnemar_edges() -> None:
         mcnemar_exact({"x": 0.5}, {"x": 1})
 
 
+@settings(max_examples=10, deadline=None)  # statsmodels takes 0.1 s a call
 @given(st.lists(st.floats(min_value=0, max_value=1), min_size=1, max_size=30))
 def test_holm_equals_statsmodels(p_values: list[float]) -> None:
     assert holm(p_values) == pytest.approx(multipletests(p_values, method="holm")[1].tolist(), abs=1e-10)

@@ -293,7 +293,8 @@ class MemGallery(Benchmark):
         return images, derived, labels[0] if len(labels) == 1 else None
 
     def _image(self, dialogue: Dialogue, name: str, row: Row, field: str) -> Image:
-        folder = dialogue.path.absolute().parent
+        # Without resolving links: image/ may be a link to a larger disk.
+        folder = Path(os.path.normpath(dialogue.path.absolute())).parent
         path = Path(os.path.normpath(folder / name))
         if not path.is_relative_to(folder.parent):
             raise row.error(field, f"{name!r} lies outside the data folder", "pictures lie in image/ beside dialog/")

@@ -29,7 +29,8 @@ def run(words: list[str]) -> int:
     except UserError as error:
         return _error(str(error))
     except typer.TyperException as error:
-        return _error(f"{error.format_message()} (see `memharness {words[0]} --help`)")
+        message = error.format_message()  # none where a group without a command printed its help
+        return _error(f"{message} (see `memharness {words[0]} --help`)") if message else 2
     except typer.Abort:
         return _error("interrupted", 130)
 

@@ -31,7 +31,7 @@ def agree(ready: Setup) -> None:
     plan = api.plan(spec)
     price, words = estimate(plan)
     calls = f"{sum(plan.calls.values()):,} calls" if plan.questions is not None else "an unknown number of calls"
-    say(f"hosted: {models}; {calls}; {words}")
+    say(f"hosted models: {models}; {calls}, {words}")
     if spec.max_cost is not None:
         if price is not None and price > spec.max_cost:
             raise UserError(

@@ -93,9 +93,7 @@ def _accelerator() -> Diagnosis:
         return Diagnosis("broken", "accelerator", f"torch cannot be imported: {error}")
     if torch.cuda.is_available():
         return Diagnosis("ok", "accelerator", f"{torch.cuda.device_count()} × {torch.cuda.get_device_name(0)}")
-    return Diagnosis(
-        "missing", "accelerator", f"none; models run on the processor with {torch.get_num_threads()} threads"
-    )
+    return Diagnosis("ok", "accelerator", f"none; models run on the processor with {torch.get_num_threads()} threads")
 
 
 def _home() -> Diagnosis:
@@ -144,10 +142,10 @@ def _one_data(entry: Entry, media: MediaStore) -> Diagnosis:
     except UserError as error:
         return Diagnosis("missing", f"data of {entry.name}", str(error))
     contexts = len(bench.contexts())
-    held = f"{bench.data.state}, {contexts:,} contexts"
+    held = f"{bench.data.state}, {contexts:,} context{'' if contexts == 1 else 's'}"
     if bench.data.state != "sample":
         return Diagnosis("ok", f"data of {entry.name}", held)
-    fetch = f"`memharness data prepare {entry.name}`" if bench.card.assets else f"{bench.card.source} and --data PATH"
+    fetch = f"`memharness data prepare {entry.name}`" if bench.card.assets else f"--data PATH, from {bench.card.source}"
     return Diagnosis("missing", f"data of {entry.name}", f"{held}; for the published data: {fetch}")
 
 

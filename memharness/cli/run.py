@@ -178,7 +178,7 @@ def _execute(spec: RunSpec) -> Mapping[str, Any]:
     cost.agree(ready)
     progress = progress_for()
     try:
-        return api.execute(spec, progress)
+        return api.execute(spec, progress, ready)
     except KeyboardInterrupt:
         progress.close()
         say("interrupted; finished work is kept: run the same command again to go on")

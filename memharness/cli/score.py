@@ -21,6 +21,9 @@ def score(
     metrics: Annotated[
         list[str] | None, option("--metric", metavar="M", help="A metric to add, such as Recall@5; may be repeated.")
     ] = None,
+    max_cost: Annotated[
+        float | None, option("--max-cost", metavar="USD", help="Most to spend; a hosted judge needs it.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Score a run again, without reading again."""
@@ -28,7 +31,7 @@ def score(
     from memharness.run import api
 
     with json_only(as_json) as print_json:
-        summary = api.rescore(run, judge, metrics or [])
+        summary = api.rescore(run, judge, metrics or [], max_cost)
         print_json(summary)
     if not as_json:
         show_summary(console_for(), summary)

@@ -91,17 +91,24 @@ def make_spec(context: typer.Context) -> RunSpec:
     for name, flag in PAIRS.items():
         pairs = [*(from_file.get(name) or ()), *(given.get(name) or ())]  # a later pair wins over an earlier one
         values[name] = _pairs(pairs, flag)
-    for name in ("method", "bench"):
-        if name not in values:
-            raise UserError(
-                f"run needs --{name}; `memharness list {name}{'es' if name == 'bench' else 's'}` shows what there is"
-            )
+    before = _earlier(values["readouts"]) if "readouts" in values else {}
+    for name, kind in (("method", "methods"), ("bench", "benchmarks")):
+        if values.setdefault(name, before.get(name)) is None:
+            raise UserError(f"run needs --{name}; `memharness list {kind}` shows what there is")
     values["models"] = {role: str(spec) for role, spec in values["models"].items()}
     if "ids" in values:
         values["ids"] = read_ids(values["ids"])
     if "counters" in values:
         values["counters"] = tuple(values["counters"])
     return RunSpec(**values)
+
+
+def _earlier(run: str) -> dict[str, Any]:
+    """The spec of the run whose readouts are read again: it says which method and benchmark."""
+    from memharness.run.folder import RunFolder
+
+    spec: dict[str, Any] = RunFolder(Path(run)).manifest()["spec"]
+    return spec
 
 
 def _pairs(words: list[str], flag: str) -> dict[str, Any]:

@@ -43,6 +43,7 @@ def standing(summary: Summary) -> tuple[Any, ...]:
         summary["data_state"] == "sample",
         summary["track"],
         summary["bench"],
+        summary.get("primary") or "",
         bool(summary.get("control")),
         -value if value is not None else float("inf"),
         summary["method"],

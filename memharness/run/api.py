@@ -35,36 +35,51 @@ from memharness.run.summary import Summary, figures, same, summarise
 from memharness.run.wire import case_out, evidence_in, record_out
 from memharness.run.work import Work
 from memharness.store import RequestCache, read_lines, write_atomic
-from memharness.types import Answer, Case, DataError, Evidence, Item, Outcome, Readout, Record, UserError, did_you_mean
+from memharness.types import (
+    Answer,
+    Case,
+    DataError,
+    Evidence,
+    Item,
+    Outcome,
+    Readout,
+    Record,
+    Usage,
+    UserError,
+    did_you_mean,
+)
 
 # ----------------------------------------------------------------------------------------------------------- running
 
 
-def execute(spec: RunSpec, progress: Progress) -> Summary:
+def execute(spec: RunSpec, progress: Progress, ready: Setup | None = None) -> Summary:
     """Run a spec to its end, or take it up where it stopped, and return its summary.
+
+    Args:
+        spec: what to run.
+        progress: told what happens.
+        ready: the spec resolved, if the caller has done so to look at it.
 
     Raises:
         UserError: a user's mistake; what was finished is kept.
         KeyboardInterrupt: after what is finished was written.
     """
-    ready = prepare(spec)
+    ready = ready or setup(inherit(spec))
     folder = ready.folder
+    folder.open(
+        ready.spec.to_json(), ready.chain, ready.described, ready.code, fresh=spec.fresh, anyway=spec.resume_anyway
+    )
     if folder.done:
         progress.note(f"{folder.path}: already finished; this is its summary (--fresh runs it again)")
         summary = load_summary(folder.path)
-        return rescore(folder.path, spec.judge, ()) if spec.judge not in (None, summary["judge"]) else summary
+        return (
+            rescore(folder.path, spec.judge, (), spec.max_cost)
+            if spec.judge not in (None, summary["judge"])
+            else summary
+        )
     if spec.workers > 1:
         _spawn(folder, spec.workers - 1, progress)
     return asyncio.run(_work(ready, progress))
-
-
-def prepare(spec: RunSpec) -> Setup:
-    """Resolve a spec and make or reopen its folder."""
-    ready = setup(inherit(spec))
-    ready.folder.open(
-        ready.spec.to_json(), ready.chain, ready.described, ready.code, fresh=spec.fresh, anyway=spec.resume_anyway
-    )
-    return ready
 
 
 def inherit(spec: RunSpec) -> RunSpec:
@@ -133,6 +148,8 @@ async def _play(ready: Setup, chosen: Sequence[Pick], models: Models, units: Wor
     if all(units.open_units(pick.index, pick.planned, pick.chosen, pick.live) == [] for pick in chosen):
         return  # nothing is left to ask: no weights are loaded for a run that only lacks its summary
     await models.start()
+    for name, card in models.cards().items():  # versions, device, window: known once it is loaded; never hashed
+        ready.folder.appender("ledger").add({"kind": "model", "spec": name, "card": card})
     readouts = _readouts(ready.spec.readouts) if ready.spec.readouts else None
     runner = Runner(ready, models, units, progress, readouts)
     if readouts is None:
@@ -153,6 +170,7 @@ def _meter(ready: Setup, cache: RequestCache | None, progress: Progress) -> Mete
         fresh=ready.spec.fresh,
         timeout=ready.spec.timeout,
         price=_price(ready),
+        bound=prices.dearest().of,
         max_cost=ready.spec.max_cost,
         tokens=progress.tokens,
     )
@@ -213,11 +231,11 @@ def load_summary(path: Path) -> Summary:
     return value | {"run": str(path)}
 
 
-def rescore(path: Path, judge: str | None, metrics: Sequence[str]) -> Summary:
+def rescore(path: Path, judge: str | None, metrics: Sequence[str], max_cost: float | None = None) -> Summary:
     """Score a run again from its records and gold, without reading.
 
     Raises:
-        UserError: for an unfinished run or an unknown metric.
+        UserError: for an unfinished run, an unknown metric, or a hosted judge without a price limit.
     """
     folder = RunFolder(path)
     manifest = folder.manifest()
@@ -229,14 +247,19 @@ def rescore(path: Path, judge: str | None, metrics: Sequence[str]) -> Summary:
     chosen: list[Metric] = metric_list(benchmark.metrics(), judge=bool(judge), answers=spec.until != "recall")
     classes = {name: entry.load() for name, entry in entries("metrics").items()} if metrics else {}
     chosen += [parse_metric(text, classes) for text in metrics]
-    asyncio.run(_rescore(folder, spec, chosen, judge, media))
+    asyncio.run(_rescore(folder, spec, chosen, judge, media, max_cost))
     summary = summarise(folder, benchmark, before["notes"], complete=before["complete"]) | {"judge": judge}
     write_atomic(path / "summary.json", json.dumps(summary, indent=1, ensure_ascii=False) + "\n")
     return summary
 
 
 async def _rescore(
-    folder: RunFolder, spec: RunSpec, metrics: Sequence[Metric], judge: str | None, media: MediaStore
+    folder: RunFolder,
+    spec: RunSpec,
+    metrics: Sequence[Metric],
+    judge: str | None,
+    media: MediaStore,
+    max_cost: float | None,
 ) -> None:
     if judge is None:
         await score(folder, metrics, None)
@@ -244,7 +267,16 @@ async def _rescore(
     cache = RequestCache(Path(spec.out) / "cache" / "requests.sqlite")
     lines = folder.appender("ledger")
     reader = make_reader(judge, {}, media)
-    meter = Meter(lambda call: lines.add(call.line()), cache=cache, timeout=spec.timeout, max_cost=spec.max_cost)
+    if reader.card.hosted and max_cost is None:
+        raise UserError(f"{judge}: its calls cost money; give --max-cost USD")
+    meter = Meter(
+        lambda call: lines.add(call.line()),
+        cache=cache,
+        timeout=spec.timeout,
+        price=lambda model, usage: prices.cost(model, usage) if reader.card.hosted else 0.0,
+        bound=prices.dearest().of,
+        max_cost=max_cost,
+    )
     models = Models({"answer": judge}, {judge: reader}, None, meter, lambda name: make_reader(name, {}, media))
     try:
         await score(folder, metrics, (await models.open(judge, "judge")).generate)
@@ -386,20 +418,19 @@ async def _plan(ready: Setup) -> Plan:
 def _estimate(ready: Setup, tokens: Mapping[str, Mapping[str, int]]) -> tuple[float | None, str | None, list[str]]:
     if not ready.hosted:
         return 0.0, None, []
-    from memharness.types import Usage
-
-    total, dated = 0.0, None
-    for spec in ready.hosted:
-        price = prices.price_of(spec)
+    total, dated = 0.0, ""
+    for name in ready.hosted:
+        price = prices.price_of(ready.readers[name].card.model if name in ready.readers else name)
         if price is None:
-            return (
-                None,
-                None,
-                [f"{spec}: no price is known; add one to the price table to have it estimated and limited"],
-            )
-        dated = price.as_of
-        total += sum(price.of(Usage(text=sums["text"], output=sums["output"])) for sums in tokens.values())
-    return total, dated, []
+            return None, None, [f"{name}: no price is known; add one to the price table to have it estimated"]
+        dated = max(dated, price.as_of)
+        roles = {role for role, spec in ready.roles.items() if spec == name}
+        phases = {phase for role, used in ready.method.roles().items() if role in roles for phase in used}
+        phases |= {"read"} if name == ready.spec.reader else set()
+        sums = [tokens[phase] for phase in sorted(phases) if phase in tokens]
+        total += sum(price.of(Usage(text=row["text"], output=row["output"])) for row in sums)
+    left_out = [name for name in ready.hosted if name in (ready.spec.judge, ready.spec.embedder)]
+    return total, dated, [f"{name}: its calls are not in the estimate" for name in left_out]
 
 
 # ------------------------------------------------------------------------------------------ someone else's predictions
@@ -472,7 +503,7 @@ async def _evaluate(benchmark: Benchmark, predictions: Path, subset: str | None)
     by_context = {}
     for context in dict.fromkeys(row.context for row in scored):
         by_context[context] = dict(benchmark.report(row for row in scored if row.context == context))
-    few = by_context if 1 < len(by_context) <= 100 else {}
+    few = by_context if 1 < len(by_context) <= min(100, n // 2) else {}  # not where each question is a context
     return Evaluation(
         benchmark.card.name, n, dict(benchmark.report(scored)), few, sorted(left), missing, benchmark.data.state
     )

@@ -88,7 +88,7 @@ class RunFolder:
             made = value.get("memharness", "another version") if isinstance(value, dict) else "another program"
             raise UserError(
                 f"{self.path}: made by memharness {made} in run format {found}; this is {memharness.__version__}, "
-                f"which reads format {FORMAT}; run again with --fresh (the old folder is kept aside) or use that version"
+                f"which reads format {FORMAT}; run again with --fresh (the old folder is kept) or use that version"
             )
         return dict(value)
 
@@ -181,12 +181,17 @@ def git_state(folder: Path) -> str | None:
     return head.stdout.strip() + ("+dirty" if dirty.stdout.strip() else "")
 
 
+def _sources(folder: Path) -> set[Path]:
+    """Code and prompts of a plug-in that is a folder."""
+    return {file for pattern in ("*.py", "*.txt") for file in folder.rglob(pattern)}
+
+
 def code_digest(plugins: Iterable[Path]) -> str:
     """Digest of the engine's sources and of the plug-ins' in use (a plug-in's folder, if it is one)."""
     engine = Path(memharness.__file__).parent
     files = {file for pattern in ENGINE for file in engine.glob(pattern) if file.is_file()}
     for path in plugins:
-        files |= set(path.parent.rglob("*.py")) if path.name == "__init__.py" else {path}
+        files |= _sources(path.parent) if path.name == "__init__.py" else {path}
     hasher = hashlib.sha256()
     for file in sorted(files, key=lambda file: (file.name, str(file))):
         hasher.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")

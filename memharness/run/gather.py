@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from memharness.run.folder import RunFolder
-from memharness.store import atomic, read_lines
+from memharness.store import atomic, encode, read_lines
 from memharness.types import DataError, Outcome, UserError
 
 
@@ -67,9 +67,9 @@ def _write_gold(folder: RunFolder, paths: list[Path]) -> dict[int, tuple[str, in
         for key in sorted(where):
             unit = json.loads(lines.at(*where[key]))
             for case in unit["cases"]:
-                yield _dump({"context": unit["name"], "context_index": unit["context"], **case})
+                yield encode({"context": unit["name"], "context_index": unit["context"], **case}) + "\n"
             if unit.get("facts"):
-                yield _dump({"context": unit["name"], "context_index": unit["context"], "facts": unit["facts"]})
+                yield encode({"context": unit["name"], "context_index": unit["context"], "facts": unit["facts"]}) + "\n"
 
     try:
         with atomic(folder.path / "gold.jsonl") as target:
@@ -123,7 +123,7 @@ def _write_records(folder: RunFolder, live: dict[int, tuple[str, int]]) -> list[
                 record["attempts"] = len(group)
                 if len(finished) > 1:
                     record["flags"] = [*record.get("flags", ()), "finished_twice"]
-                raw = _dump(record)
+                raw = encode(record) + "\n"
             yield raw
             start = end
 
@@ -160,7 +160,3 @@ def pairs(folder: RunFolder) -> Iterator[tuple[dict[str, Any] | None, dict[str, 
                 "one of them was changed or the run is not finished: run the same command again"
             )
         yield record, gold
-
-
-def _dump(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n"

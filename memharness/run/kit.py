@@ -105,6 +105,13 @@ class Models:
         """A metered reader by spec."""
         return Metered(await self._start(spec), role, self._meter, self._places.setdefault(spec, asyncio.Semaphore(32)))
 
+    def cards(self) -> dict[str, dict[str, Any]]:
+        """Cards of what was started, by spec, as JSON."""
+        cards = {spec: reader.card for spec, reader in self._started.items()}
+        if self.vectors is not None:
+            cards["embedder"] = self.vectors.card
+        return {spec: {**vars(card), "capabilities": sorted(card.capabilities)} for spec, card in cards.items()}
+
     async def close(self) -> None:
         """Close everything started."""
         for reader in self._started.values():

@@ -37,6 +37,7 @@ class Meter:
         fresh: bool = False,
         timeout: float | None = None,
         price: Callable[[str, Usage], float | None] | None = None,
+        bound: Callable[[Usage], float] | None = None,
         max_cost: float | None = None,
         tokens: Callable[[str, int], None] | None = None,
     ) -> None:
@@ -48,6 +49,7 @@ class Meter:
             fresh: do not take replies kept from before this process.
             timeout: seconds of service a reader call may take.
             price: USD of a call by model name, None if the model has no price.
+            bound: the most a call without a known price may have cost, for the limit.
             max_cost: stop before spending more than this many USD.
             tokens: told every call's phase and tokens, for progress.
         """
@@ -57,6 +59,7 @@ class Meter:
         self.cost = 0.0
         self._write = write
         self._price = price
+        self._bound = bound
         self._max_cost = max_cost
         self._tokens = tokens
 
@@ -71,8 +74,8 @@ class Meter:
         )
         if how.get("status", "ok") == "ok":
             account.add(phase, usage)
-        if price and not how.get("hit"):
-            self.cost += price
+        if not how.get("hit"):
+            self.cost += price if price is not None else self._bound(usage) if self._bound else 0.0
         if self._tokens:
             self._tokens(phase, usage.text + usage.image + usage.output)
 
@@ -100,7 +103,7 @@ class Metered:
         self._meter = meter
         self._places = places
         self._model = f"{reader.card.name}:{reader.card.model}" if reader.card.model else reader.card.name
-        self._identity = reader.card.identity()
+        self._identity = reader.identity()
 
     async def generate(self, request: Request) -> Reply:
         """Answer a request: from the cache, by a call in flight, or by the engine.
@@ -177,7 +180,7 @@ class MeteredVectors:
         self.width = embedder.width
         self._meter = meter
         self._model = f"{embedder.card.name}:{embedder.card.model}" if embedder.card.model else embedder.card.name
-        self._identity = digest(embedder.card.identity())
+        self._identity = digest(embedder.identity())
 
     async def embed(
         self, inputs: Sequence[str | Sequence[Part]], kind: Literal["item", "query"] = "item"

@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from memharness import ledger
 from memharness.benchmark import Ask, Fact, Observe
@@ -19,7 +19,7 @@ from memharness.prompts import Renderer, answer_request
 from memharness.run.kit import DeviceThread, Models, RunKit
 from memharness.run.metered import Timeout
 from memharness.run.progress import Progress
-from memharness.run.setup import Pick, Setup, sees_gold
+from memharness.run.setup import Pick, Setup
 from memharness.run.wire import case_out, record_out
 from memharness.run.work import UNIT, Work
 from memharness.types import (
@@ -53,6 +53,7 @@ class Opened:
         self.kit = kit
         self.renderer = renderer
         self.session = session
+        self.door = next((door for door in (Control, Answers, Recalls) if isinstance(memory, door)), None)
         self.items: dict[str, Item] = {}
         self.unready = False
         self.error: dict[str, str] | None = None
@@ -169,10 +170,10 @@ class Runner:
         try:
             memory: Memory = self.setup.method.open(pick.context, kit)
             opened = Opened(pick, memory, kit, renderer, self._sessions)
-            if sees_gold(memory) and not self.setup.control:
-                raise UserError(
-                    f"{self.setup.method.card.name}: implements recall_with_gold, so its card must say control=True"
-                )
+            if opened.door is None:
+                raise MethodError(f"{type(memory).__name__} has neither recall nor answer")
+            if opened.door is Control and not self.setup.method.card.control:
+                raise UserError(f"{self.setup.method.card.name}: it sees gold, so its card must say control=True")
         except UserError:
             raise
         except Exception as error:
@@ -392,16 +393,13 @@ class Runner:
             if readout is None:
                 raise MethodError("the run whose readouts are read again has none for this question")
             return await self._read(opened, case, record, budget, readout, stage)
-        if isinstance(memory, Control):
-            with self.clock.running("recall"):
-                readout = await memory.recall_with_gold(case.question, case.gold, budget)
-        elif isinstance(memory, Answers):
-            return await self._whole_answer(memory, case, record, budget, stage)
-        elif isinstance(memory, Recalls):
-            with self.clock.running("recall"):
-                readout = await memory.recall(case.question, budget)
-        else:
-            raise MethodError(f"{type(memory).__name__} has neither recall nor answer")
+        if opened.door is Answers:
+            return await self._whole_answer(cast(Answers, memory), case, record, budget, stage)
+        with self.clock.running("recall"):
+            if opened.door is Control:
+                readout = await cast(Control, memory).recall_with_gold(case.question, case.gold, budget)
+            else:
+                readout = await cast(Recalls, memory).recall(case.question, budget)
         return await self._read(opened, case, record, budget, readout, stage)
 
     async def _whole_answer(
@@ -410,6 +408,7 @@ class Runner:
         stage[0] = "answer"
         with ledger.in_phase("answer"), self.clock.running("answer"):
             answer = await memory.answer(case.question, budget)
+        self.progress.phase("answer", 1)
         if not isinstance(answer, Answer):
             raise MethodError(f"answer() returned {type(answer).__name__}, not an Answer")
         if answer.readout is not None:
@@ -431,6 +430,7 @@ class Runner:
         record.cost = budget.check(readout, shown)
         record.view = self.setup.view
         record.flags = _flags(readout, budget.items or opened.kit.items)
+        self.progress.phase("recall", 1)
         if not self.setup.reads:
             return Answer(None, readout=readout)
         stage[0] = "read"
@@ -440,6 +440,7 @@ class Runner:
         record.prompt = "\n\n".join(f"{m.role}: {parts_text(m.parts)}" for m in request.messages)
         with ledger.in_phase("read"), self.clock.running("read"):
             reply = await self.models.role("answer").generate(request)
+        self.progress.phase("read", 1)
         if reply.finish == "refused":
             record.outcome = Outcome.REFUSED
         flags = [("truncated", reply.finish == "length"), ("empty_answer", not reply.text.strip())]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
@@ -15,7 +14,7 @@ from memharness.run.folder import RunFolder
 from memharness.run.gather import pairs
 from memharness.run.metered import Timeout
 from memharness.run.wire import case_in, record_in, row_in, row_out
-from memharness.store import atomic, read_lines
+from memharness.store import atomic, encode, read_lines
 from memharness.types import Asked, Outcome, OverWindow, ReaderError, Score, Status, Usage
 
 Judge = Callable[[Request], Awaitable[Reply]]
@@ -23,15 +22,18 @@ BATCH = 512  # units scored at once: bounds memory, keeps a judge busy
 
 
 def units(folder: RunFolder, metrics: Sequence[Metric]) -> Iterator[tuple[str, str, list[Asked], Mapping[str, float]]]:
-    """(unit kind, unit id, its questions, facts), streamed; groups and episodes come when they are complete."""
+    """(unit kind, unit id, its questions, facts), streamed; groups and episodes come when their context has ended."""
     kinds = {metric.unit for metric in metrics}
+    context = -1
     groups: dict[str, list[Asked]] = {}
     episode: list[Asked] = []
     facts: Mapping[str, float] = {}
 
     def ended() -> Iterator[tuple[str, str, list[Asked], Mapping[str, float]]]:
-        if episode and "episode" in kinds:
-            yield "episode", episode[0].record.context, list(episode), facts
+        for name, members in groups.items():
+            yield "group", name, members, {}
+        if episode:
+            yield "episode", episode[0].record.context, episode, facts
 
     for record_line, gold_line in pairs(folder):
         if record_line is None:
@@ -39,9 +41,9 @@ def units(folder: RunFolder, metrics: Sequence[Metric]) -> Iterator[tuple[str, s
             continue
         case = case_in(gold_line)
         asked = Asked(case.question, case.gold, record_in(record_line))
-        if episode and episode[0].record.context_index != asked.record.context_index:
+        if asked.record.context_index != context:
             yield from ended()
-            episode, facts = [], {}
+            context, groups, episode, facts = asked.record.context_index, {}, [], {}
         if "episode" in kinds:
             episode.append(asked)
         if "question" in kinds:
@@ -49,8 +51,6 @@ def units(folder: RunFolder, metrics: Sequence[Metric]) -> Iterator[tuple[str, s
         if "group" in kinds and asked.gold.group is not None:
             groups.setdefault(asked.gold.group, []).append(asked)
     yield from ended()
-    for name, members in groups.items():
-        yield "group", name, members, {}
 
 
 async def score(folder: RunFolder, metrics: Sequence[Metric], judge: Judge | None, *, override: bool = True) -> None:
@@ -67,7 +67,7 @@ async def score(folder: RunFolder, metrics: Sequence[Metric], judge: Judge | Non
     with atomic(folder.path / "scores.jsonl") as file:
         while batch := list(islice(stream, BATCH)):
             made = await asyncio.gather(*(_row(*unit, metrics, judge, override) for unit in batch))
-            file.writelines(json.dumps(row_out(row), ensure_ascii=False, separators=(",", ":")) + "\n" for row in made)
+            file.writelines(encode(row_out(row)) + "\n" for row in made)
 
 
 async def _row(

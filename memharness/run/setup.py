@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from memharness.budget import counters
 from memharness.config import build, resolved
 from memharness.identity import Chain, digest
 from memharness.media import MediaStore
-from memharness.method import Control, Method
+from memharness.method import Method
 from memharness.prompts import View, template
 from memharness.reader import Embedder, Reader, Sampling
 from memharness.registry import find, short_name, split_spec
@@ -30,7 +30,6 @@ class Setup:
     spec: RunSpec
     benchmark: Benchmark
     method: Method[Any]
-    control: bool
     roles: dict[str, str]
     readers: dict[str, Reader]
     embedder: Embedder | None
@@ -66,15 +65,17 @@ def setup(spec: RunSpec) -> Setup:
     Raises:
         UserError: for anything in it that cannot be: a name, option, path, role, capability or combination.
     """
+    if "answer" in spec.models:  # the answer reader by its role
+        others = {role: name for role, name in spec.models.items() if role != "answer"}
+        spec = replace(spec, reader=spec.models["answer"], models=others)
     media = MediaStore()
     benchmark = open_benchmark(spec.bench, spec.data, dict(spec.bench_options), media)
     method_class = find("methods", spec.method)
     if not (isinstance(method_class, type) and issubclass(method_class, Method)):
         raise UserError(f"--method {spec.method}: {method_class!r} is not a Method class")
     card = method_class.card
-    method: Method[Any] = method_class(build(method_class.config_class, spec.method_options, "-M", card.name))
     _check_words(spec, card.track)
-
+    method = _method(spec, method_class, media)
     roles = _roles(spec, method)
     readers = {
         name: make_reader(name, spec.reader_options if name == spec.reader else {}, media)
@@ -96,14 +97,14 @@ def setup(spec: RunSpec) -> Setup:
         before = RunFolder(Path(spec.readouts)).manifest()
         if before["described"]["readout"]["view"] != view:
             raise UserError(
-                f"--readouts {spec.readouts}: was made for --view {before['described']['readout']['view']}; give the same"
+                f"--readouts {spec.readouts}: was made for --view {before['described']['readout']['view']}; keep it"
             )
         links = before["identity"]
         chain = Chain(links["memory"], links["readout"], digest({"readout": links["readout"], **described["reply"]}))
     plugins = [type(benchmark), method_class, *(type(reader) for reader in readers.values())]
     name = folder_name(benchmark.card.name, short_name(card.name), short_name(spec.reader), chain.reply)
     return Setup(
-        spec, benchmark, method, _is_control(method_class), roles, readers, embedder, media, view, chain, described,
+        spec, benchmark, method, roles, readers, embedder, media, view, chain, described,
         code_digest({Path(inspect.getfile(plugin)) for plugin in plugins}), RunFolder(Path(spec.out) / "runs" / name),
     )  # fmt: skip
 
@@ -134,14 +135,15 @@ def make_embedder(spec: str, media: MediaStore) -> Embedder:
     return found(model, build(found.config_class, {}, "--embedder", short_name(name)), media)
 
 
-def _is_control(method_class: type[Method[Any]]) -> bool:
-    """A method is a control by its card; one that sees gold is one whatever its card says (checked when opened)."""
-    return method_class.card.control
+def _method(spec: RunSpec, method_class: type[Method[Any]], media: MediaStore) -> Method[Any]:
+    """The method with its config settled by what the readers can do."""
 
+    def able(role: str) -> frozenset[str]:
+        name = spec.models.get(role, spec.reader)
+        return make_reader(name, spec.reader_options if name == spec.reader else {}, media).card.capabilities
 
-def sees_gold(memory: object) -> bool:
-    """Whether a memory goes through the door that only controls have."""
-    return isinstance(memory, Control)
+    config = build(method_class.config_class, spec.method_options, "-M", method_class.card.name)
+    return method_class(method_class.settle(config, able))
 
 
 def _check_words(spec: RunSpec, track: str) -> None:
@@ -172,7 +174,7 @@ def _roles(spec: RunSpec, method: Method[Any]) -> dict[str, str]:
                 f"--model {role}=…: {method.card.name} has no role {role}{did_you_mean(role, used)}; "
                 f"it has: {', '.join(used)}"
             )
-    bound = {"answer": spec.models.get("answer", spec.reader)}
+    bound = {"answer": spec.reader}
     bound |= {role: spec.models.get(role, bound["answer"]) for role in method.roles()}
     return bound | dict(spec.models)
 
@@ -199,9 +201,7 @@ def _describe(
 
     def models(*phases: str) -> dict[str, Any]:
         return {
-            role: readers[roles[role]].card.identity()
-            for role, used in method.roles().items()
-            if set(used) & set(phases)
+            role: readers[roles[role]].identity() for role, used in method.roles().items() if set(used) & set(phases)
         }
 
     bound = counters(spec.counters, readers[spec.reader].counter) if spec.budget is not None else ()
@@ -216,7 +216,7 @@ def _describe(
         "data": digest(benchmark.digest()),
         "subset": spec.subset,
         "models": models("observe"),
-        "embedder": embedder.card.identity() if embedder else None,
+        "embedder": embedder.identity() if embedder else None,
         "seed": spec.seed,
     }
     readout = {
@@ -228,7 +228,7 @@ def _describe(
     }
     prompt = template(spec.prompt)
     reply = {
-        "answer": readers[spec.reader].card.identity() if spec.until is None else None,
+        "answer": readers[spec.reader].identity() if spec.until is None else None,
         "models": models("read", "answer"),
         "sampling": {"temperature": 0.0, "max_tokens": spec.max_tokens},
         "prompt": {"name": prompt.name, "sha256": prompt.sha256},

@@ -11,7 +11,6 @@ from typing import Any
 from memharness.benchmark import Benchmark
 from memharness.ledger import KINDS
 from memharness.run.folder import RunFolder
-from memharness.run.gather import pairs
 from memharness.run.score import rows
 from memharness.stats import interval
 from memharness.store import read_lines
@@ -66,9 +65,7 @@ def outcomes(folder: RunFolder) -> tuple[dict[str, int], dict[str, int], dict[st
     counts: dict[str, int] = {}
     flags: dict[str, int] = {}
     spent: dict[str, dict[str, int]] = {}
-    for record, _ in pairs(folder):
-        if record is None:
-            continue
+    for _, record in read_lines(folder.path / "records.jsonl"):
         counts[record["outcome"]] = counts.get(record["outcome"], 0) + 1
         for flag in record.get("flags", ()):
             flags[flag] = flags.get(flag, 0) + 1
@@ -87,10 +84,7 @@ def costs(folder: RunFolder, asked: Mapping[str, Mapping[str, int]]) -> dict[str
     bought: retries, second observations and killed attempts included, cache hits not.
     """
     ready: dict[str, str] = {}  # context → worker whose observation counts
-    for path in folder.files("ledger"):
-        for _, line in read_lines(path):
-            if line["kind"] == "ready":
-                ready.setdefault(line["context"], path.stem)
+    observed: dict[tuple[str, str], dict[str, int]] = {}  # (context, worker) → what its observation cost
     tokens: dict[str, dict[str, int]] = {
         phase: {kind: sums.get(kind, 0) for kind in KINDS} for phase, sums in asked.items()
     }
@@ -104,7 +98,9 @@ def costs(folder: RunFolder, asked: Mapping[str, Mapping[str, int]]) -> dict[str
             if kind == "clock":
                 for phase, value in line["seconds"].items():
                     seconds[phase] = seconds.get(phase, 0.0) + value
-            if kind in ("clock", "ready"):
+            if kind == "ready":
+                ready.setdefault(line["context"], path.stem)
+            if kind in ("clock", "ready", "model"):
                 continue
             total = line["text"] + line["image"] + line["output"]
             if not line["hit"]:
@@ -114,13 +110,19 @@ def costs(folder: RunFolder, asked: Mapping[str, Mapping[str, int]]) -> dict[str
             if line["price"] is None and kind == "generate":
                 priced = False
             price += (line["price"] or 0.0) if line["status"] == "ok" else 0.0
-            counted = line["phase"] == "observe" and ready.get(line["context"], path.stem) == path.stem
-            if (counted or line["phase"] == "judge") and line["status"] == "ok":
-                phase = line["phase"]
-                sums = tokens.setdefault(phase, dict.fromkeys(KINDS, 0))
+            if line["phase"] in ("observe", "judge") and line["status"] == "ok":
+                owner = (line["context"], path.stem) if line["phase"] == "observe" else ("", "judge")
+                sums = observed.setdefault(owner, dict.fromkeys((*KINDS, "calls"), 0))
                 for name in KINDS:
                     sums[name] += line[name]
-                calls[phase] = calls.get(phase, 0) + 1
+                sums["calls"] += 1
+    for (context, worker), sums in observed.items():
+        phase = "judge" if worker == "judge" else "observe"
+        if phase == "judge" or ready.get(context, worker) == worker:
+            phase_sums = tokens.setdefault(phase, dict.fromkeys(KINDS, 0))
+            for name in KINDS:
+                phase_sums[name] += sums[name]
+            calls[phase] = calls.get(phase, 0) + sums["calls"]
     return {
         "tokens": tokens,
         "calls": calls,

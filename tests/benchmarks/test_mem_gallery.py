@@ -121,6 +121,13 @@ def test_folder_dialog_or_file(folder: Path, bench: Callable[..., Any], at: str)
     assert list(opened.digest()) == ["dialog/Kites.json", "image/Kites/D1_IMG_001.png"]
 
 
+@pytest.mark.parametrize("path", ["../gallery", "dialog", "dialog/../dialog/Kites.json"])
+def test_relative_paths(folder: Path, bench: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    monkeypatch.chdir(folder)
+    picture = bench(MemGallery, Path(path)).episode("Kites").items[3].parts[1]
+    assert (picture.missing, picture.source) == (False, "image/Kites/D1_IMG_001.png")
+
+
 def test_subset_is_a_dialogue(folder: Path, bench: Callable[..., Any]) -> None:
     assert bench(MemGallery, folder).contexts("Kites") == ["Kites"]
     with pytest.raises(UserError, match="did you mean Kites"):

@@ -41,4 +41,4 @@ def ledger(summary: dict[str, Any]) -> list[dict[str, Any]]:
     """All calls of a run."""
     files = sorted((Path(summary["run"]) / "ledger").glob("*.jsonl"))
     found = [json.loads(line) for file in files for line in file.read_text().splitlines()]
-    return [line for line in found if line["kind"] not in ("clock", "ready")]
+    return [line for line in found if line["kind"] not in ("clock", "ready", "model")]

@@ -24,7 +24,8 @@ ROOT = Path(__file__).resolve().parents[2]
 def command(out: Path, *more: str, contexts: int = 4, questions: int = 300) -> list[str]:
     """A run of the real command in a process of its own."""
     return [
-        sys.executable, "-m", "memharness", "run", "--method", toy("Everything"), "--bench", toy("Numbers"), "--reader", toy("Toy"),
+        sys.executable, "-m", "memharness", "run",
+        "--method", toy("Everything"), "--bench", toy("Numbers"), "--reader", toy("Toy"),
         "-B", f"contexts={contexts}", "-B", f"questions={questions}", "--out", str(out), "--json", "--items", "20",
         "-R", "slow=0.02", *more,
     ]  # fmt: skip

@@ -53,7 +53,7 @@ def test_role_can_be_bound_to_another_reader_and_unknown_role_is_refused(tmp_pat
     other = harness.toy("Toy") + ""
     summary = run(tmp_path, method="Panel", b={"contexts": 1, "questions": 1}, models={"chair": other})
     assert summary["models"] == {"chair": other}
-    with pytest.raises(UserError, match=r"no role chiar; did you mean chair\?"):
+    with pytest.raises(UserError, match=r"no role chiar \(did you mean chair\?\)"):
         run(tmp_path, method="Panel", models={"chiar": other})
 
 

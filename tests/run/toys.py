@@ -132,7 +132,7 @@ class Numbers(Benchmark):
         """Question `at` of a context."""
         question = Question(opaque_id(context, at), context, (Text(f"What is word {at}?"),))
         gold = Gold(
-            (f"{context}-{at}",), (Evidence(f"i{at}"),), category="odd" if at % 2 else "even", group=f"{context}/{at // 2}",
+            (f"{context}-{at}",), (Evidence(f"i{at}"),), category=("even", "odd")[at % 2], group=f"{context}/{at // 2}",
             cluster=context, native_id=f"{context}/{at}", extra={"canary": self.options.canary},
         )  # fmt: skip
         return Case(question, gold)
@@ -549,3 +549,21 @@ class Flaky(Toy):
         if word and word in prompt:
             raise ReaderError("flaky")
         return Reply(_say(prompt), Usage(text=self.counter.text(prompt), output=2))
+
+
+class Cheat(Everything):
+    """A control, by its card, that shows the reader what it should not."""
+
+    card = MethodCard("cheat", "Cheat", "", 1, "evidence", control=True)
+
+    def open(self, context: str, kit: Kit) -> Memory:
+        """A memory that leaks."""
+        return CheatMemory(self.config, context, kit)
+
+
+class CheatMemory(EverythingMemory):
+    """Puts gold words into the readout."""
+
+    async def recall_with_gold(self, question: Question, gold: Gold, budget: Budget) -> Readout:
+        """Leak."""
+        return Readout(parts=(Text(str(dict(gold.extra))),))

@@ -1,0 +1,330 @@
+"""`memharness data`: prepared over a real local server that breaks off, resumes and refuses."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import http.server
+import json
+import re
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from memharness.cli import fetch
+from memharness.cli.data import data as group
+from memharness.store import Claims
+from memharness.types import Asset, UserError
+from tests.cli.conftest import Said
+
+Cli = Callable[..., Said]
+CONTENT = bytes(range(256)) * 4000
+SHA = hashlib.sha256(CONTENT).hexdigest()
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """Serves CONTENT under every path; `cut` breaks answers off after so many bytes; `ranges` is what was asked."""
+
+    cut: int | None = None
+    status: int | None = None
+    resumes = True
+
+    def __init__(self) -> None:
+        """Listen on any port."""
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.ranges: list[str | None] = []
+        self.url = f"http://127.0.0.1:{self.server_port}"
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    """See Server."""
+
+    server: Server
+
+    def do_GET(self) -> None:
+        asked = self.headers.get("Range")
+        self.server.ranges.append(asked)
+        if self.server.status:
+            self.send_error(self.server.status)
+            return
+        start = int(re.findall(r"\d+", asked)[0]) if asked and self.server.resumes else 0
+        if start >= len(CONTENT):
+            self.send_error(416)
+            return
+        body = CONTENT[start:]
+        self.send_response(206 if start else 200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body[: self.server.cut])
+
+    def log_message(self, *words: object) -> None:
+        """Silence."""
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    monkeypatch.setattr("memharness.cli.fetch.time.sleep", lambda seconds: None)
+    made = Server()
+    thread = threading.Thread(target=made.serve_forever, daemon=True)
+    thread.start()
+    yield made
+    made.shutdown()
+    made.server_close()
+
+
+def nobody(done: int, whole: int | None) -> None:
+    """Tell nobody."""
+
+
+def bench(folder: Path, *assets: Asset, revision: str = "r1") -> str:
+    """A benchmark by file, with these assets."""
+    file = folder / f"bench_{revision}_{len(list(folder.glob('bench_*')))}.py"
+    file.write_text(
+        "from memharness.benchmark import Benchmark, BenchmarkCard, Recorded\n"
+        "from memharness.config import Config\n"
+        "from memharness.types import Asset, Finding\n"
+        "class Tiny(Benchmark):\n"
+        f"    card = BenchmarkCard(name='tiny', title='Tiny', paper='', licence='CC0', source='http://x',\n"
+        f"        revision={revision!r}, version=1, splits={{}}, counts={{}}, cluster='', primary='em',\n"
+        f"        assets={list(assets)!r})\n"
+        "    options_class = Config\n"
+        "    sample = ''\n"
+        "    def contexts(self, subset=None): return ['a', 'b']\n"
+        "    def episode(self, context): return Recorded(context, [], [])\n"
+        "    def metrics(self): return []\n"
+        "    def check(self):\n"
+        "        path = self.data.path\n"
+        "        broken = path.is_file() and path.read_bytes() == b'broken'\n"
+        "        return [Finding('error', 'line 1', 'is broken')] if broken else [Finding('info', '', 'fine')]\n"
+    )
+    return f"{file}:Tiny"
+
+
+# ---------------------------------------------------------------------------------------------------------- downloads
+
+
+def test_a_download_that_breaks_off_goes_on_where_it_stopped(tmp_path: Path, server: Server) -> None:
+    server.cut = 300_000
+    told: list[tuple[int, int | None]] = []
+    found = fetch.fetch(
+        Asset(f"{server.url}/x", "deep/x.bin", SHA, len(CONTENT)), tmp_path, None, lambda *far: told.append(far)
+    )
+    assert (tmp_path / "deep/x.bin").read_bytes() == CONTENT
+    assert found == fetch.Fetched(f"{server.url}/x", SHA, len(CONTENT))
+    assert server.ranges == [None, "bytes=300000-", "bytes=600000-", "bytes=900000-"]
+    assert told[-1] == (len(CONTENT), len(CONTENT))
+    assert not list(tmp_path.rglob("*.part"))
+
+
+def test_a_killed_download_goes_on_in_the_next_process(tmp_path: Path, server: Server) -> None:
+    (tmp_path / "x.bin.part").write_bytes(CONTENT[:1000])
+    fetch.fetch(Asset(f"{server.url}/x", "x.bin", SHA), tmp_path, None, nobody)
+    assert server.ranges == ["bytes=1000-"]
+    assert (tmp_path / "x.bin").read_bytes() == CONTENT
+
+
+def test_a_server_that_cannot_resume_is_asked_for_the_whole(tmp_path: Path, server: Server) -> None:
+    server.resumes = False
+    (tmp_path / "x.bin.part").write_bytes(b"some other beginning")
+    fetch.fetch(Asset(f"{server.url}/x", "x.bin", SHA), tmp_path, None, nobody)
+    assert (tmp_path / "x.bin").read_bytes() == CONTENT
+
+
+def test_a_part_that_is_already_whole_is_taken(tmp_path: Path, server: Server) -> None:
+    (tmp_path / "x.bin.part").write_bytes(CONTENT)
+    fetch.fetch(Asset(f"{server.url}/x", "x.bin", SHA), tmp_path, None, nobody)
+    assert (tmp_path / "x.bin").read_bytes() == CONTENT
+
+
+def test_what_is_there_and_right_is_not_fetched(tmp_path: Path, server: Server) -> None:
+    (tmp_path / "x.bin").write_bytes(CONTENT)
+    fetch.fetch(Asset(f"{server.url}/x", "x.bin", SHA), tmp_path, None, nobody)
+    assert server.ranges == []
+
+
+@pytest.mark.parametrize(("sha", "size"), [("0" * 64, None), (SHA, 7), (None, 7)])
+def test_a_file_that_is_not_as_published_is_thrown_away(
+    tmp_path: Path, server: Server, sha: str | None, size: int | None
+) -> None:
+    with pytest.raises(UserError, match="damaged on the way or changed"):
+        fetch.fetch(Asset(f"{server.url}/x", "x.bin", sha, size), tmp_path, None, nobody)
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_a_published_digest_the_first_download_is_held_to(tmp_path: Path, server: Server) -> None:
+    with pytest.raises(UserError, match="SHA-256"):
+        fetch.fetch(Asset(f"{server.url}/x", "x.bin"), tmp_path, "1" * 64, nobody)
+
+
+@pytest.mark.parametrize(("status", "asked"), [(404, 1), (403, 1), (503, fetch.TRIES)])
+def test_a_refusal_is_clear_and_only_passing_ones_are_tried_again(
+    tmp_path: Path, server: Server, status: int, asked: int
+) -> None:
+    server.status = status
+    with pytest.raises(UserError, match=f"cannot be fetched .{status}.*what has come is kept.*--data PATH"):
+        fetch.fetch(Asset(f"{server.url}/x", "x.bin"), tmp_path, None, nobody)
+    assert len(server.ranges) == asked
+
+
+def test_offline_is_said_clearly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memharness.cli.fetch.time.sleep", lambda seconds: None)
+    with pytest.raises(UserError, match=r"cannot be fetched .*run the same command again later"):
+        fetch.fetch(Asset("http://127.0.0.1:9/x", "x.bin"), tmp_path, None, nobody)
+
+
+def test_a_file_url_is_a_download_too(tmp_path: Path) -> None:
+    source = tmp_path / "source.bin"
+    source.write_bytes(CONTENT)
+    fetch.fetch(Asset(source.as_uri(), "x.bin", SHA), tmp_path / "to", None, nobody)
+    assert (tmp_path / "to/x.bin").read_bytes() == CONTENT
+    with pytest.raises(UserError, match="cannot be fetched"):
+        fetch.fetch(Asset((tmp_path / "nowhere").as_uri(), "y.bin"), tmp_path / "to", None, nobody)
+
+
+def test_a_hub_snapshot_is_pinned_and_held_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import huggingface_hub
+
+    asked = {}
+
+    def snapshot(content: bytes, **what: object) -> None:
+        asked.update(what)
+        folder = Path(str(what["local_dir"]))
+        (folder / ".cache").mkdir(parents=True, exist_ok=True)
+        (folder / ".cache" / "lock").write_text("changes")
+        (folder / "part.parquet").write_bytes(content)
+
+    monkeypatch.setenv("MEMHARNESS_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", functools.partial(snapshot, b"one"))
+    asset = Asset("hf://datasets/owner/name@0123abc", "hub")
+    found = fetch.fetch(asset, tmp_path, None, nobody)
+    assert asked == {
+        "repo_id": "owner/name",
+        "repo_type": "dataset",
+        "revision": "0123abc",
+        "local_dir": tmp_path / "hub",
+    }
+    assert found.size == 3
+    assert fetch.fetch(asset, tmp_path, found.sha256, nobody) == found
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", functools.partial(snapshot, b"another"))
+    with pytest.raises(UserError, match="not those of the first download"):
+        fetch.fetch(asset, tmp_path, found.sha256, nobody)
+    with pytest.raises(UserError, match="expected hf://datasets"):
+        fetch.fetch(Asset("hf://datasets/owner/name", "hub"), tmp_path, None, nobody)
+
+
+def test_a_hub_that_cannot_be_reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import huggingface_hub
+
+    def snapshot(**what: object) -> None:
+        raise OSError("no route to host\nand much more")
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot)
+    with pytest.raises(UserError, match=r"hf://datasets/o/n@1: cannot be fetched \(no route to host\)"):
+        fetch.fetch(Asset("hf://datasets/o/n@1", "hub"), tmp_path, None, nobody)
+
+
+# ------------------------------------------------------------------------------------------------------------ prepare
+
+
+def test_prepare_shows_the_licence_and_wants_it_accepted(cli: Cli, tmp_path: Path, server: Server, home: Path) -> None:
+    name = bench(tmp_path, Asset(f"{server.url}/x", "x.bin", SHA, len(CONTENT)))
+    said = cli("data", "prepare", name)
+    assert said.code == 2
+    assert "licence: CC0" in said.err
+    assert "add --accept-licence" in said.err
+    assert not server.ranges
+    said = cli("data", "prepare", name, "--accept-licence")
+    folder = home / "data" / "tiny"
+    assert said.code == 0
+    assert said.out == f"{folder}\n"
+    note = json.loads((folder / "PREPARED.json").read_text())
+    assert note["licence"] == "CC0"
+    assert note["revision"] == "r1"
+    assert note["assets"]["x.bin"] == {"url": f"{server.url}/x", "sha256": SHA, "size": len(CONTENT)}
+
+
+def test_prepared_data_are_found_and_checked(cli: Cli, tmp_path: Path, server: Server, home: Path) -> None:
+    name = bench(tmp_path, Asset(f"{server.url}/x", "x.bin"))
+    assert cli("data", "path", name).code == 2
+    cli("data", "prepare", name, "--accept-licence")
+    said = cli("data", "path", name)
+    assert said.out == f"{home / 'data' / 'tiny'}\n"
+    assert "prepared data" in said.err
+    said = cli("data", "check", name)
+    assert said.code == 0
+    assert "2 contexts, 0 questions" in said.out
+    assert "no errors" in said.out
+
+
+def test_preparing_again_fetches_nothing_and_keeps_what_was_recorded(cli: Cli, tmp_path: Path, server: Server) -> None:
+    name = bench(tmp_path, Asset(f"{server.url}/x", "x.bin"))
+    cli("data", "prepare", name, "--accept-licence")
+    asked = len(server.ranges)
+    assert cli("data", "prepare", name, "--accept-licence").code == 0
+    assert len(server.ranges) == asked
+
+
+def test_a_failed_prepare_leaves_no_mark(cli: Cli, tmp_path: Path, server: Server, home: Path) -> None:
+    name = bench(tmp_path, Asset(f"{server.url}/x", "x.bin", SHA), Asset(f"{server.url}/y", "y.bin", "0" * 64))
+    said = cli("data", "prepare", name, "--accept-licence")
+    assert said.code == 2
+    assert "/y: SHA-256" in said.err
+    assert not (home / "data/tiny/PREPARED.json").exists()
+    assert (home / "data/tiny/x.bin").exists()
+
+
+def test_a_disk_that_is_too_small_is_said_before_the_download(cli: Cli, tmp_path: Path, server: Server) -> None:
+    name = bench(tmp_path, Asset(f"{server.url}/x", "x.bin", SHA, 10**18))
+    said = cli("data", "prepare", name, "--accept-licence")
+    assert "GB are needed" in said.err
+    assert not server.ranges
+
+
+def test_two_processes_do_not_prepare_one_folder(cli: Cli, tmp_path: Path, server: Server, home: Path) -> None:
+    import subprocess
+    import sys
+
+    name = bench(tmp_path, Asset(f"{server.url}/x", "x.bin"))
+    lock = home / "data" / ".tiny.lock"
+    code = (
+        "import sys; from pathlib import Path; from memharness.store import Claims\n"
+        f"Claims(Path({str(lock)!r})).take(0); print('held', flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", code]
+    holder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "held\n"
+    assert "another process is preparing it" in cli("data", "prepare", name, "--accept-licence").err
+    holder.communicate("")
+    assert cli("data", "prepare", name, "--accept-licence").code == 0
+    Claims(lock).close()
+
+
+def test_a_benchmark_without_assets_says_where_to_get_it(cli: Cli, tmp_path: Path) -> None:
+    assert "get it from http://x and give --data PATH" in cli("data", "prepare", bench(tmp_path)).err
+
+
+def test_check_exits_with_1_on_an_error(cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "data.txt"
+    file.write_text("broken")
+    said = cli("data", "check", bench(tmp_path), "--data", file)
+    assert said.code == 1
+    assert "is broken" in said.out
+    assert "1 errors" in said.out
+
+
+@pytest.mark.parametrize("name", ["locomo", "hotpotqa"])
+def test_the_bundled_samples_check_out(cli: Cli, name: str) -> None:
+    said = cli("data", "check", name)
+    assert said.code == 0
+    assert "sample data at" in said.out
+
+
+def test_the_group_has_its_three_commands() -> None:
+    assert [command.callback.__name__ for command in group.registered_commands if command.callback] == [
+        "prepare",
+        "check",
+        "path",
+    ]
