@@ -191,6 +191,10 @@ class Question:
         """The question's words."""
         return "\n".join(part.text for part in self.parts if isinstance(part, Text))
 
+    def derived_text(self, *kinds: str) -> str:
+        """Derived text of these kinds (all kinds if none is named), one line each."""
+        return "\n".join(d.text for d in self.derived if d.text and (not kinds or d.kind in kinds))
+
 
 @dataclass(frozen=True, slots=True)
 class Evidence:

@@ -189,9 +189,11 @@ class _Graph:
         self.edges = self._best_edges(edges)
         self.bonds = self._bonds(root_cost, edge_weight)
         self.near: list[list[_Bond]] = [[] for _ in self.ids]
+        self.around = [0] * len(self.ids)
         for bond in self.bonds:
-            self.near[bond[1]].append(bond)
-            self.near[bond[2]].append(bond)
+            for end in bond[1:3]:
+                self.near[end].append(bond)
+                self.around[end] |= bond[3]
 
     def _best_edges(self, edges: Iterable[Edge]) -> dict[tuple[int, int], Edge]:
         best: dict[tuple[int, int], Edge] = {}
@@ -205,8 +207,12 @@ class _Graph:
         return best
 
     def _bonds(self, root_cost: float, edge_weight: float) -> list[_Bond]:
-        gains = {pair: _units(benefit(edge.reliability, root_cost, edge_weight)) for pair, edge in self.edges.items()}
-        return sorted((-gain, *pair, 1 << pair[0] | 1 << pair[1]) for pair, gain in gains.items() if gain > 0)
+        bonds = []
+        for (left, right), edge in self.edges.items():
+            gain = _units(benefit(edge.reliability, root_cost, edge_weight))
+            if gain > 0:
+                bonds.append((-gain, left, right, 1 << left | 1 << right))
+        return sorted(bonds)
 
     def value(self, nodes: int) -> int:
         """J of the best forest on `nodes` (a bit mask)."""
@@ -223,7 +229,7 @@ class _Graph:
     def forest(self, nodes: int, *, order: Sequence[int] | None = None, climb: Sequence[int] = ()) -> Forest:
         """Write out the best forest on `nodes`, in breadth-first order unless another is given."""
         tree = _kruskal(self.within(nodes))
-        value = self.value(nodes)
+        value = sum(self.worth[n] for n in _bits(nodes)) + _total(tree)
         gains, total = [], 0
         for bond in tree:
             total -= bond[0]
@@ -256,47 +262,53 @@ class _Graph:
 def _best_swap(graph: _Graph, chosen: int, value: int) -> tuple[int, int, int] | None:
     """Return (J after it, removed, added) of the best improving swap, or None at a local optimum.
 
-    A newcomer changes the forest only through its edges to what stays. If they lead to different trees all of them are
-    taken, so the sum of their benefits is an upper bound of what they add; going through newcomers from the best bound
-    down, most removals are settled after one or two.
+    A newcomer changes the forest only through its edges to what stays, and what it adds is at most their sum (exactly
+    that, where they lead to different trees). So newcomers are tried from the largest bound down, against the items
+    of least worth first, and both loops end where no bound reaches the best swap found.
     """
-    worth = graph.worth
-    inside = graph.within(chosen)
-    nodes_worth = sum(worth[n] for n in _bits(chosen))
+    worth, inside = graph.worth, graph.within(chosen)
+    members = sorted(_bits(chosen), key=worth.__getitem__)
+    least = worth[members[0]] if members else 0
     newcomers = []
-    for added in range(len(worth)):
+    for added, around in enumerate(graph.around):
         if not chosen >> added & 1:
-            links = [bond for bond in graph.near[added] if bond[3] & chosen]
-            newcomers.append((worth[added] + _total(links), added, links))
-    newcomers.sort(key=lambda newcomer: (newcomer[0], newcomer[1]), reverse=True)
+            links = [bond for bond in graph.near[added] if bond[3] & chosen] if around & chosen else []
+            bound = worth[added] + _total(links) if links else worth[added]
+            if bound > least:
+                newcomers.append((bound, added, links))
+    newcomers.sort(key=lambda newcomer: newcomer[:2], reverse=True)
 
-    tree = _kruskal(inside)
+    tree, bonded = _kruskal(inside), _union(bond[3] for bond in inside)
     best = (value + _IMPROVES, len(worth), len(worth))
-    for removed in _bits(chosen):
+    for removed in members:
+        if not newcomers or value - worth[removed] + newcomers[0][0] < best[0]:
+            break
         bit = 1 << removed
-        kept = _kruskal([bond for bond in inside if not bond[3] & bit]) if any(b[3] & bit for b in inside) else tree
-        base = nodes_worth - worth[removed] + _total(kept)
+        kept = _kruskal([bond for bond in inside if not bond[3] & bit]) if bonded & bit else tree
+        held = _total(kept)
+        base = value - worth[removed] - _total(tree) + held
         for bound, added, links in newcomers:
             if base + bound < best[0]:
                 break
-            links = [bond for bond in links if not bond[3] & bit]
-            gain = _total(_kruskal(sorted(kept + links))) - _total(kept) if len(links) > 1 else _total(links)
+            left = [bond for bond in links if not bond[3] & bit]
+            gain = _total(_kruskal(sorted(kept + left))) - held if len(left) > 1 else _total(left)
             best = max(best, (base + worth[added] + gain, removed, added))
     return best if best[1] < len(worth) else None
 
 
 def _kruskal(bonds: Iterable[_Bond]) -> list[_Bond]:
     """Return the bonds of the maximum-weight forest; `bonds` must come sorted."""
-    trees: dict[int, int] = {}
+    parent: dict[int, int] = {}
     taken = []
     for bond in bonds:
-        _, left, right, _ = bond
-        a, b = trees.get(left, 1 << left), trees.get(right, 1 << right)
+        _, a, b, _ = bond
+        while a in parent:
+            a = parent[a]
+        while b in parent:
+            b = parent[b]
         if a != b:
+            parent[b] = a
             taken.append(bond)
-            merged = a | b
-            for n in _bits(merged):
-                trees[n] = merged
     return taken
 
 
@@ -337,9 +349,13 @@ def _milp(graph: _Graph, size: int, seconds: float | None) -> list[int]:
             [(inflow + i, 1.0), (i, -1.0), *((flow + at, 1.0) for at in into), *((flow + at, -1.0) for at in out)], 0, 0
         )
         row([(inflow + i, 1.0), (root + i, -float(size))], -np.inf, 0)
-    for at, (a, _, _) in enumerate(arcs):
-        row([(arc + at, 1.0), (a, -1.0)], -np.inf, 0)
-        row([(flow + at, 1.0), (arc + at, -float(size))], -np.inf, 0)
+    for at in range(0, m, 2):
+        # An edge runs one way at most, and only between chosen items: twice as tight as each arc for itself.
+        both = [(arc + at, 1.0), (arc + at + 1, 1.0)]
+        for end in arcs[at][:2]:
+            row([*both, (end, -1.0)], -np.inf, 0)
+    for at in range(m):
+        row([(flow + at, 1.0), (arc + at, 1.0 - size)], -np.inf, 0)
 
     cost = np.zeros(columns)
     cost[:n] = [-w / _ONE for w in graph.worth]
@@ -374,7 +390,12 @@ def _total(bonds: Iterable[_Bond]) -> int:
 
 
 def _bits(mask: int) -> list[int]:
-    return [at for at in range(mask.bit_length()) if mask >> at & 1]
+    found = []
+    while mask:
+        lowest = mask & -mask
+        found.append(lowest.bit_length() - 1)
+        mask ^= lowest
+    return found
 
 
 def _mask(nodes: Iterable[int]) -> int:

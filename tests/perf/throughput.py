@@ -100,7 +100,7 @@ class Cost:
         return 1000 * float(getattr(self.large, of) - getattr(self.small, of)) / self.step
 
     def start(self, n: int) -> float:
-        """Wall seconds at no question at all."""
+        """Wall seconds at no question at all, were the cost linear; negative where a question's cost grows with n."""
         return self.large.wall - self.marginal() * n / 1000
 
 
@@ -241,7 +241,8 @@ def main() -> int:
     chosen = parser.parse_args()
     ours, *others = harnesses(chosen.peers.resolve(), chosen.inspect_defaults)
     pins = ", ".join(pin for pins in PINNED.values() for pin in pins)
-    print(f"machine: {platform.platform()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} at the start")
+    load, cores = os.getloadavg()[0], os.cpu_count() or 1
+    print(f"machine: {platform.platform()}, {cores} cores, load {load:.1f} at the start")
     print(f"versions: Python {platform.python_version()}, memharness {__version__}, {pins}")
     print(f"seconds for {chosen.n:,} and {chosen.n // 10:,} questions, start-up included; best of {chosen.rounds}")
     print(f"{'':<24}{'wall':>8} {'cpu':>8} {'n/10':>8} {'start':>8} {'ms each':>10} {'cpu ms':>10} {'peak MB':>8}")
@@ -250,9 +251,11 @@ def main() -> int:
     grown = best(ours, 10 * chosen.n, 1).peak - own.large.peak
     print()
     held = [check(f"wall time over {name}'s", own.large.wall / cost.large.wall, 0.25) for name, cost in theirs.items()]
-    held.append(check("marginal cost over lm-eval's", own.marginal() / theirs["lm-eval"].marginal(), 0.5))
+    ours_each, theirs_each = own.marginal(), theirs["lm-eval"].marginal()
+    told_apart = min(ours_each, theirs_each) > 0  # else start-up noise drowned the questions, and nothing was measured
+    held.append(check("marginal cost over lm-eval's", ours_each / theirs_each if told_apart else float("inf"), 0.5))
     held.append(check(f"peak memory, from {chosen.n:,} to {10 * chosen.n:,} questions", grown, 20, " MB"))
-    if os.getloadavg()[0] > (os.cpu_count() or 1) + 1:
+    if max(load, os.getloadavg()[0] - 1) > cores:  # one of the load at the end is the last run's own
         print("the machine is busy with other work: wall times are not to be trusted, compare the CPU columns")
     return 0 if all(held) else 1
 

@@ -78,10 +78,11 @@ ATM, Gallery, Loco, Hotpot = planted(ATMBench), planted(MemGallery), planted(LoC
 
 def sings(run: Path, out: Path) -> list[str]:
     """Files, cached requests and replies that hold the canary. Gold and scores may; nothing else may."""
-    found = []
-    for file in run.rglob("*"):
-        if file.is_file() and file.name not in ("gold.jsonl", "scores.jsonl") and CANARY.encode() in file.read_bytes():
-            found.append(str(file.relative_to(run)))
+    found = [
+        str(file.relative_to(run))
+        for file in run.rglob("*")
+        if file.is_file() and file.name not in ("gold.jsonl", "scores.jsonl") and CANARY.encode() in file.read_bytes()
+    ]
     cache = out / "cache" / "requests.sqlite"
     if cache.exists():
         rows = sqlite3.connect(cache).execute("SELECT value FROM replies")

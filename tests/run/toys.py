@@ -238,12 +238,12 @@ class ToyOptions(Config):
 
     fail_on: str = option("", "raise a ReaderError where the prompt holds this")
     over_on: str = option("", "raise OverWindow where the prompt holds this")
-    slow: float = option(0.0, "seconds a call takes")
+    slow: float = option(0.0, "seconds a call takes", how=True)
     slow_on: str = option("", "only where the prompt holds this")
     crash_on: str = option("", "raise a bare exception where the prompt holds this")
     reply: str = option("", "always say this")
-    log: str = option("", "append every prompt to this file")
-    kill_at: int = option(0, "SIGKILL this process at the nth call", neutral=True)
+    log: str = option("", "append every prompt to this file", how=True)
+    kill_at: int = option(0, "SIGKILL this process at the nth call", how=True)
 
 
 class Toy(Reader):
