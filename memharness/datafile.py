@@ -114,11 +114,18 @@ def read_json(path: Path) -> Any:
     """
     text = _read_text(path)
     try:
-        return json.loads(text)
+        return json.loads(text, parse_constant=_no_number)
     except json.JSONDecodeError as error:
         raise DataError(f"{path}: line {error.lineno} column {error.colno}: not JSON ({error.msg}); {REMEDY}") from None
+    except ValueError as error:  # NaN, or a number with thousands of digits
+        raise DataError(f"{path}: not JSON that can be read ({error}); {REMEDY}") from None
     except RecursionError:
         raise DataError(f"{path}: not JSON that can be read (nested too deep); {REMEDY}") from None
+
+
+def _no_number(name: str) -> None:
+    """Refuse the constants that Python's reader takes and JSON does not have."""
+    raise ValueError(f"{name} is no JSON value")
 
 
 def read_lines(path: Path) -> list[Row]:
@@ -132,8 +139,8 @@ def read_lines(path: Path) -> list[Row]:
         if not line.strip():
             continue
         try:
-            value = json.loads(line)
-        except (json.JSONDecodeError, RecursionError) as error:
+            value = json.loads(line, parse_constant=_no_number)
+        except (ValueError, RecursionError) as error:
             raise DataError(f"{path}: line {number}: not JSON ({error}); {REMEDY}") from None
         if not isinstance(value, dict):
             raise DataError(f"{path}: line {number}: must be a mapping, not {kind(value)}; {REMEDY}")

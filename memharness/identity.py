@@ -43,7 +43,7 @@ def _plain(value: Any) -> Any:
 
 def digest(value: Any) -> str:
     """SHA-256 (hex) of the canonical form."""
-    return hashlib.sha256(canonical(value).encode()).hexdigest()
+    return hashlib.sha256(canonical(value).encode(errors="surrogatepass")).hexdigest()
 
 
 def file_digest(path: Path) -> str:
@@ -54,7 +54,7 @@ def file_digest(path: Path) -> str:
 
 def opaque_id(*parts: object) -> str:
     """An id that says nothing about what it names: 12 hex digits of a hash."""
-    return hashlib.sha256("\x1f".join(map(str, parts)).encode()).hexdigest()[:12]
+    return hashlib.sha256("\x1f".join(map(str, parts)).encode(errors="surrogatepass")).hexdigest()[:12]
 
 
 @dataclass(frozen=True)

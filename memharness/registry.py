@@ -6,7 +6,9 @@ import functools
 import importlib
 import importlib.util
 import sys
-from collections.abc import Mapping
+import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -74,6 +76,28 @@ def find(kind: str, name: str) -> Any:
     raise UserError(f"no {kind[:-1]} is called {name!r}{did_you_mean(name, known)}; there are: {', '.join(known)}")
 
 
+def fault(error: BaseException) -> str:
+    """A plug-in's own exception in one line, with the place that raised it."""
+    frames = [] if isinstance(error, SyntaxError) else traceback.extract_tb(error.__traceback__)  # which says it itself
+    at = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {error}{at}"
+
+
+@contextmanager
+def plugin(what: str) -> Iterator[None]:
+    """Name the plug-in whose code, run inside, raises what is no message for a user.
+
+    Raises:
+        UserError: for any exception of the plug-in's; its own `UserError` as it is.
+    """
+    try:
+        yield
+    except UserError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise UserError(f"{what}: {fault(error)}") from error
+
+
 def is_class_path(name: str) -> bool:
     """Whether a name is `package.module:Class` or `file.py:Class`, not a plug-in's name or a reader spec."""
     head, colon, tail = name.rpartition(":")
@@ -101,6 +125,8 @@ def _load_target(target: str, what: str) -> Any:
         raise
     except ImportError as error:
         raise UserError(f"{what}: cannot import {module_name}: {error}; is its package or extra installed?") from error
+    except (Exception, SystemExit) as error:
+        raise UserError(f"{what}: cannot import {module_name}: {fault(error)}") from error
     try:
         return functools.reduce(getattr, attribute.split("."), module)
     except AttributeError:
@@ -123,7 +149,7 @@ def _load_file(path: Path) -> Any:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[name]
-        raise UserError(f"{path}: {type(error).__name__}: {error}") from error
+        raise UserError(f"{path}: {fault(error)}") from error
     return module

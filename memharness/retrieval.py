@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
@@ -19,14 +22,17 @@ Floats: TypeAlias = NDArray[np.float32]
 Doubles: TypeAlias = NDArray[np.float64]
 Ids: TypeAlias = NDArray[np.int64]
 
-# One block of scores is at most 256 by 32,768 float32 = 32 MiB, however many vectors there are.
-_QUERIES = 256
-_ROWS = 32_768
+# At most this many scores are held at once (64 MiB, and a copy while they are partitioned), however many queries and
+# vectors there are. BLAS likes few large blocks, so the queries of a block are as many as fit.
+_CELLS = 1 << 24
+_ROWS = 1 << 16
+_PAIRS = 1 << 12  # computed again in float64 at a time
+_SHARE = 1 << 20  # scores worth a thread of their own
 
 # Two scores nearer than this share of |q| |v| may be out of order: sixteen times the resolution of float32 at 1, far
 # more than BLAS is seen to lose.
 _NEAR = 2.0**-20
-_NONE = -float(np.finfo(np.float64).max)
+_NONE = np.finfo(np.float32).min
 
 _WORD = re.compile(r"[^\W_]+")
 _RRF = 60
@@ -59,29 +65,55 @@ def top_k(queries: Floats, vectors: Floats, k: int) -> tuple[Ids, Floats]:
     k = min(k, len(vectors))
     ids = np.empty((len(queries), k), dtype=np.int64)
     scores = np.empty((len(queries), k), dtype=np.float32)
-    if k:
-        near = _NEAR * _lengths(queries) * _lengths(vectors).max()
-        room = np.empty((min(_QUERIES, len(queries)), min(_ROWS, len(vectors))), dtype=np.float32)
-        for start in range(0, len(queries), _QUERIES):
-            block = slice(start, start + _QUERIES)
-            ids[block], scores[block] = _block_top_k(queries[block], vectors, k, near[block, None], room)
+    if k and len(queries):
+        near = _NEAR * _lengths(queries)[:, None] * _lengths(vectors).max()
+        width = min(_ROWS, len(vectors))
+        height = min(_CELLS // width, len(queries))
+        room = np.empty((height, width), dtype=np.float32)
+        # BLAS brings its own threads; what comes after a product is shared out over as many, row by row.
+        threads = min(os.cpu_count() or 1, 1 + room.size // _SHARE)
+        with ThreadPoolExecutor(threads) as pool:
+            each = pool.map if threads > 1 else map
+            for start in range(0, len(queries), height):
+                block = slice(start, start + height)
+                shares = _shares(len(queries[block]), threads)
+                found = _search(queries[block], vectors, k, near[block], room, shares, each)
+                for share, (share_ids, share_scores) in zip(shares, found, strict=True):
+                    ids[block][share], scores[block][share] = share_ids, share_scores
     return ids, scores
 
 
-def _block_top_k(queries: Floats, vectors: Floats, k: int, near: Floats, room: Floats) -> tuple[Ids, Floats]:
-    chunks = []
+def _search(
+    queries: Floats,
+    vectors: Floats,
+    k: int,
+    near: Floats,
+    room: Floats,
+    shares: Sequence[slice],
+    each: Callable[..., Iterable[tuple[Ids, Floats]]],
+) -> Iterable[tuple[Ids, Floats]]:
+    """Return, for each share of the queries, ids and scores of the `k` best."""
+    kept: list[list[tuple[Ids, Floats]]] = [[] for _ in shares]
     for start in range(0, len(vectors), _ROWS):
         chunk = vectors[start : start + _ROWS]
         products = np.matmul(queries, chunk.T, out=room[: len(queries), : len(chunk)])
-        chunks.append(_candidates(products, k, near, start))
+        found = each(partial(_candidates, k=k, offset=start), [products[s] for s in shares], [near[s] for s in shares])
+        for part, candidates in zip(kept, found, strict=True):
+            part.append(candidates)
+    return each(partial(_ranked, vectors=vectors, k=k), kept, [queries[s] for s in shares], [near[s] for s in shares])
+
+
+def _ranked(
+    chunks: Sequence[tuple[Ids, Floats]], queries: Floats, near: Floats, *, vectors: Floats, k: int
+) -> tuple[Ids, Floats]:
     ids, scores = (np.concatenate(part, axis=1) for part in zip(*chunks, strict=True))
-    ids, scores = _reordered(ids, scores, np.argsort(-scores, axis=1))
+    order = np.argsort(-scores, axis=1)
+    ids, scores = np.take_along_axis(ids, order, axis=1), np.take_along_axis(scores, order, axis=1)
     _settle(ids, scores, queries, vectors, near)
-    ids, scores = _reordered(ids, scores, np.lexsort((ids, -scores), axis=1)[:, :k])
-    return ids, scores.astype(np.float32)
+    return ids[:, :k], scores[:, :k]
 
 
-def _candidates(scores: Floats, k: int, near: Floats, offset: int) -> tuple[Ids, Doubles]:
+def _candidates(scores: Floats, near: Floats, *, k: int, offset: int) -> tuple[Ids, Floats]:
     """Return ids and scores of all that may be among each row's `k` largest, filled up with `_NONE` to equal length.
 
     Partitioning values and then comparing is several times faster than `argpartition`, and loses no tie at the cut.
@@ -89,10 +121,9 @@ def _candidates(scores: Floats, k: int, near: Floats, offset: int) -> tuple[Ids,
     rows, width = scores.shape
     k = min(k, width)
     cut = np.partition(scores, -k, axis=1)[:, -k, None] - near
-    flat = np.flatnonzero(scores >= cut)
-    row, column = np.divmod(flat, width)
+    row, column = np.divmod(np.flatnonzero(scores >= cut), width)
     counts = np.bincount(row, minlength=rows)
-    place = np.arange(len(flat)) - np.repeat(np.cumsum(counts) - counts, counts)
+    place = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
     ids = np.zeros((rows, counts.max()), dtype=np.int64)
     kept = np.full(ids.shape, _NONE)
     ids[row, place] = column + offset
@@ -100,17 +131,26 @@ def _candidates(scores: Floats, k: int, near: Floats, offset: int) -> tuple[Ids,
     return ids, kept
 
 
-def _reordered(ids: Ids, scores: Doubles, order: Ids) -> tuple[Ids, Doubles]:
-    return np.take_along_axis(ids, order, axis=1), np.take_along_axis(scores, order, axis=1)
-
-
-def _settle(ids: Ids, scores: Doubles, queries: Floats, vectors: Floats, near: Floats) -> None:
-    """Replace, in place, sorted scores that lie too near a neighbour by their float64 values."""
+def _settle(ids: Ids, scores: Floats, queries: Floats, vectors: Floats, near: Floats) -> None:
+    """Put, in place, each run of sorted scores that lie too near one another in the order of (-float64 score, id)."""
     gaps = np.full((scores.shape[0], scores.shape[1] + 1), np.inf)
     gaps[:, 1:-1] = scores[:, :-1] - scores[:, 1:]
-    row, place = np.nonzero((np.minimum(gaps[:, 1:], gaps[:, :-1]) <= near) & (scores > _NONE))
-    pairs = queries[row].astype(np.float64), vectors[ids[row, place]].astype(np.float64)
-    scores[row, place] = np.einsum("pd,pd->p", *pairs)
+    apart = gaps > near
+    at = np.nonzero(~(apart[:, :-1] & apart[:, 1:]) & (scores > _NONE))
+    run = np.cumsum(apart[:, :-1][at])
+    found = ids[at]
+    exact = np.empty(len(found))
+    for start in range(0, len(found), _PAIRS):  # all of them at once may be every score there is: equal vectors
+        some = slice(start, start + _PAIRS)
+        pairs = queries[at[0][some]].astype(np.float64), vectors[found[some]].astype(np.float64)
+        exact[some] = np.einsum("pd,pd->p", *pairs)
+    order = np.lexsort((found, -exact, run))
+    ids[at], scores[at] = found[order], exact[order]
+
+
+def _shares(count: int, threads: int) -> list[slice]:
+    step = -(-count // threads)
+    return [slice(start, start + step) for start in range(0, count, step)]
 
 
 def _lengths(vectors: Floats) -> Floats:

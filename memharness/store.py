@@ -48,7 +48,8 @@ def atomic(path: Path) -> Iterator[IO[str]]:
     except OSError as error:
         raise disk_error(error, path) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # not there, or a file stands where a folder should be: the error above says so
+            temporary.unlink()
 
 
 def write_atomic(path: Path, text: str) -> None:
@@ -109,7 +110,22 @@ def _jsonable(value: Any) -> Any:
 
 
 # One encoder for all lines: building it anew for each costs as much as encoding.
-encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_jsonable).encode
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_jsonable).encode
+_escape = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), default=_jsonable).encode
+
+
+def encode(value: Any) -> str:
+    """One line of JSON. Half a surrogate pair, which UTF-8 has no bytes for, is kept as its escape.
+
+    Raises:
+        TypeError: for a value JSON has no form for.
+    """
+    line = _encode(value)
+    try:
+        line.encode()
+    except UnicodeEncodeError:
+        return _escape(value)
+    return line
 
 
 def read_lines(path: Path, torn: list[str] | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -235,7 +251,7 @@ class RequestCache:
 
     def put(self, key: str, value: Mapping[str, Any]) -> None:
         """Keep a reply."""
-        blob = zlib.compress(json.dumps(value, ensure_ascii=False, default=_jsonable).encode(), 1)
+        blob = zlib.compress(encode(value).encode(), 1)
         self._write("INSERT OR IGNORE INTO replies VALUES (?,?)", [(bytes.fromhex(key), blob)])
 
     def vectors(self, keys: list[str], width: int) -> dict[str, tuple[NDArray[np.float32], int]]:

@@ -49,8 +49,9 @@ def test_blocks_of_queries_and_rows_change_nothing(monkeypatch: pytest.MonkeyPat
     vectors, queries = unit(rng, 1000), unit(rng, 300)
     whole = top_k(queries, vectors, 25)
     np.testing.assert_array_equal(whole[0], plain_top_k(queries, vectors, 25)[0])
-    monkeypatch.setattr(retrieval, "_QUERIES", 7)
+    monkeypatch.setattr(retrieval, "_CELLS", 7 * 90)
     monkeypatch.setattr(retrieval, "_ROWS", 90)
+    monkeypatch.setattr(retrieval, "_SHARE", 100)
     ids, scores = top_k(queries, vectors, 25)
     np.testing.assert_array_equal(ids, whole[0])
     np.testing.assert_allclose(scores, whole[1], atol=1e-6)
@@ -71,6 +72,13 @@ def test_equal_vectors_tie_wherever_they_stand_and_however_many_queries_are_aske
         present = [i for i in ids[row].tolist() if i in (17, 321, 640, 1000, 1002)]
         assert present == sorted(present)
         np.testing.assert_array_equal(top_k(queries[row : row + 1], vectors, 30)[0][0], ids[row])
+
+
+def test_equal_vectors_by_the_thousand():
+    vectors = np.repeat(unit(np.random.default_rng(4), 1), 3000, axis=0)
+    queries = np.concatenate([vectors[:20], -vectors[:20], np.zeros_like(vectors[:5])])
+    ids, _ = top_k(queries, vectors, 10)
+    np.testing.assert_array_equal(ids, np.tile(np.arange(10), (45, 1)))
 
 
 def test_near_ties_are_ranked_as_float64_ranks_them():

@@ -19,7 +19,7 @@ from memharness.media import MediaStore
 from memharness.metric import Metric, parse_metric
 from memharness.prompts import Renderer, answer_request
 from memharness.reader import count
-from memharness.registry import entries
+from memharness.registry import entries, plugin
 from memharness.run import prices
 from memharness.run.data import open_benchmark
 from memharness.run.folder import RunFolder
@@ -157,7 +157,7 @@ async def _play(ready: Setup, chosen: Sequence[Pick], models: Models, units: Wor
             "", ready.folder.path / "method", models, ready.media, runner.device, Renderer({}, ready.view),
             seed=ready.spec.seed, items=ready.spec.items or ITEMS, sampling=ready.sampling, prompt=ready.spec.prompt,
         )  # fmt: skip
-        with ledger.charging(ledger.Account(""), "observe"):
+        with ledger.charging(ledger.Account(""), "observe"), plugin(f"method {ready.spec.method}"):
             await ready.method.start(kit)
     await runner.run(chosen)
 

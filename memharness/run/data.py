@@ -10,7 +10,7 @@ from typing import Any
 from memharness.benchmark import Benchmark, BenchmarkCard, Data
 from memharness.config import Config, build
 from memharness.media import MediaStore, home
-from memharness.registry import find
+from memharness.registry import find, plugin
 from memharness.types import UserError
 
 
@@ -56,8 +56,9 @@ def open_benchmark(name: str, data: str | None, options: dict[str, Any], media: 
     found = find("benchmarks", name)
     if not (isinstance(found, type) and issubclass(found, Benchmark)):
         raise UserError(f"--bench {name}: {found!r} is not a Benchmark class")
-    config: Config = build(found.options_class, options, "-B", found.card.name)
-    return found(resolve(found, data, media), config)
+    with plugin(f"benchmark {name}"):
+        config: Config = build(found.options_class, options, "-B", found.card.name)
+        return found(resolve(found, data, media), config)
 
 
 def prepared_note(data: Data) -> dict[str, Any]:

@@ -79,8 +79,10 @@ class RunFolder:
         """
         try:
             value: Any = json.loads(self.manifest_path.read_text("utf-8"))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             raise UserError(f"{self.path}: not a run folder (it has no manifest.json)") from None
+        except OSError as error:
+            raise UserError(f"{self.manifest_path}: cannot be read ({error.strerror})") from None
         except ValueError as error:
             raise UserError(f"{self.manifest_path}: not JSON ({error})") from None
         found = value.get("format") if isinstance(value, dict) else None

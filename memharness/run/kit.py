@@ -15,6 +15,7 @@ from memharness.identity import digest
 from memharness.method import Phase
 from memharness.prompts import Renderer, answer_request, template
 from memharness.reader import LatentReader, Reader, Request, Sampling, device_thread
+from memharness.registry import plugin
 from memharness.run.metered import Meter, Metered, MeteredLatent, MeteredVectors
 from memharness.types import Evidence, Image, Part, Question, Readout, UserError
 
@@ -69,7 +70,8 @@ class Models:
         for spec in dict.fromkeys(self._roles.values()):
             await self._start(spec)
         if self._embedder is not None and self.vectors is None:
-            await self._embedder.start()
+            with plugin("embedder"):
+                await self._embedder.start()
             self.vectors = MeteredVectors(self._embedder, self._meter)
 
     async def _start(self, spec: str) -> Reader:
@@ -77,7 +79,8 @@ class Models:
             reader = (
                 self._readers.setdefault(spec, self._make(spec)) if spec not in self._readers else self._readers[spec]
             )
-            await reader.start()
+            with plugin(f"reader {spec}"):
+                await reader.start()
             self._started[spec] = reader
             self._places[spec] = asyncio.Semaphore(max(1, reader.card.max_inflight))
         return self._started[spec]

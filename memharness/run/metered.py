@@ -26,6 +26,20 @@ class Timeout(Exception):
     """A call took longer than allowed, counted from the start of its service."""
 
 
+def cancelled() -> bool:
+    """Whether the running task was told to stop, as against a plug-in that raised `CancelledError` of its own."""
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
+
+
+def _checked(reply: object) -> Reply:
+    if not isinstance(reply, Reply):
+        raise ReaderError(f"generate() returned {type(reply).__name__}, not a Reply")
+    if not isinstance(reply.text, str) or not isinstance(reply.usage, Usage):
+        raise ReaderError("generate() returned a Reply without text or without usage")
+    return reply
+
+
 class Meter:
     """Writes calls into the ledger, adds them to the running account, and holds the price limit."""
 
@@ -141,20 +155,23 @@ class Metered:
             begun = time.perf_counter()
             usage, status = Usage(), "ok"
             try:
-                async with asyncio.timeout(self._meter.timeout):
-                    reply = await self.reader.generate(request)
+                async with asyncio.timeout(self._meter.timeout) as limit:
+                    reply = _checked(await self.reader.generate(request))
                 usage = reply.usage
                 return reply
-            except TimeoutError:
+            except TimeoutError as error:
                 status = "timeout"
-                raise Timeout(f"{self._model} gave no reply in {self._meter.timeout} s") from None
-            except asyncio.CancelledError:
+                waited = f"in {self._meter.timeout} s" if limit.expired() else f"in time ({error})"
+                raise Timeout(f"{self._model} gave no reply {waited}") from None
+            except asyncio.CancelledError as error:
                 status = "cancelled"
+                if not cancelled():
+                    raise ReaderError(f"{self._model}: it cancelled its own call") from error
                 raise
             except (ReaderError, UserError) as error:
                 status = type(error).__name__
                 raise
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 status = type(error).__name__
                 raise ReaderError(f"{self._model}: {type(error).__name__}: {error}") from error
             finally:
@@ -216,22 +233,30 @@ class MeteredVectors:
     async def _call(
         self, missing: dict[str, tuple[Part, ...]], kind: Literal["item", "query"]
     ) -> dict[str, tuple[NDArray[np.float32], int]]:
+        import numpy as np
+
         self._meter.check_cost()
         begun, usage, status = time.perf_counter(), Usage(), "ok"
         try:
-            vectors, tokens = await self.embedder.embed(list(missing.values()), kind)
+            made, tokens = await self.embedder.embed(list(missing.values()), kind)
             usage = Usage(text=sum(tokens))
-            if vectors.shape != (len(missing), self.width):
+            vectors = np.asarray(made, np.float32)
+            if vectors.shape != (len(missing), self.width) or len(tokens) != len(missing):
                 raise ReaderError(
-                    f"{self._model}: {vectors.shape} vectors for {len(missing)} inputs of width {self.width}"
+                    f"{self._model}: {vectors.shape} vectors and {len(tokens)} counts for {len(missing)} inputs "
+                    f"of width {self.width}"
                 )
-        except asyncio.CancelledError:
+            if not np.isfinite(vectors).all():
+                raise ReaderError(f"{self._model}: a vector holds NaN or an infinity")
+        except asyncio.CancelledError as error:
             status = "cancelled"
+            if not cancelled():
+                raise ReaderError(f"{self._model}: it cancelled its own call") from error
             raise
         except (ReaderError, UserError, MethodError) as error:
             status = type(error).__name__
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             status = type(error).__name__
             raise ReaderError(f"{self._model}: {type(error).__name__}: {error}") from error
         finally:

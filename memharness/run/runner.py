@@ -16,8 +16,9 @@ from memharness.budget import RunBudget, counters
 from memharness.ledger import Account, Clock, charging
 from memharness.method import Answers, Control, Memory, Recalls
 from memharness.prompts import Renderer, answer_request
+from memharness.registry import plugin
 from memharness.run.kit import DeviceThread, Models, RunKit
-from memharness.run.metered import Timeout
+from memharness.run.metered import Timeout, cancelled
 from memharness.run.progress import Progress
 from memharness.run.setup import Pick, Setup
 from memharness.run.wire import case_out, record_out
@@ -26,6 +27,7 @@ from memharness.types import (
     Answer,
     BudgetError,
     Case,
+    Evidence,
     Item,
     MethodError,
     Outcome,
@@ -40,6 +42,7 @@ from memharness.types import (
 )
 
 OPENING = 2  # contexts observed at once: observing is compute, and the window is for questions
+PLUGIN_FAULTS = (Exception, SystemExit, asyncio.CancelledError)  # the last two never of our own making, once looked at
 ITEMS = 10  # evidence items when no budget names a number; the K of every paper here
 
 
@@ -176,7 +179,7 @@ class Runner:
                 raise UserError(f"{self.setup.method.card.name}: it sees gold, so its card must say control=True")
         except UserError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             opened = Opened(pick, _Failed(), kit, renderer, self._sessions)
             opened.error = _error(error, "open")
         opened.items = items
@@ -190,11 +193,10 @@ class Runner:
         done: list[dict[str, Any]] = []  # a live episode's gold, written when it has ended
         try:
             while True:
-                try:
-                    event = await (anext(play) if answers is None else play.asend(answers))
-                except StopAsyncIteration:
-                    break
+                event = await self._next(pick, play, answers)
                 answers = None
+                if event is None:
+                    break
                 if isinstance(event, Observe):
                     await self._observe(opened, event.items, loaded)
                 elif isinstance(event, Fact):
@@ -214,6 +216,16 @@ class Runner:
                 await opened.memory.close()
             except Exception as error:
                 self.progress.note(f"context {pick.context}: closing its memory failed: {error}")
+
+    async def _next(
+        self, pick: Pick, play: AsyncGenerator[Observe | Ask | Fact, list[Answer]], answers: list[Answer] | None
+    ) -> Observe | Ask | Fact | None:
+        """What happens next in an episode; None once it has ended."""
+        with plugin(f"benchmark {self.setup.spec.bench}: context {pick.context}"):
+            try:
+                return await (anext(play) if answers is None else play.asend(answers))
+            except StopAsyncIteration:
+                return None
 
     async def _load(self, opened: Opened, folder: Path) -> bool:
         if self.readouts is not None:
@@ -270,7 +282,9 @@ class Runner:
                 return await work
             except UserError:
                 raise
-            except Exception as error:
+            except PLUGIN_FAULTS as error:
+                if isinstance(error, asyncio.CancelledError) and cancelled():
+                    raise
                 opened.error = _error(error, where)
                 return None
 
@@ -352,12 +366,20 @@ class Runner:
             self._window.release()
             self._changed.set()
         record.seconds = time.perf_counter() - begun
+        try:
+            self._write_record(opened, record, account)
+        except (TypeError, ValueError, RecursionError) as error:  # `trace` or `extra` has no JSON form
+            record.outcome, record.error = Outcome.METHOD_ERROR, _error(error, "trace")
+            record.answer, record.extra, record.trace, answer = None, {}, {}, Answer(None)
+            self._write_record(opened, record, account)
+        self.progress.question(record.outcome.value)
+        return answer
+
+    def _write_record(self, opened: Opened, record: Record, account: Account) -> None:
         line = record_out(record, account.spent)
         if opened.pick.live:
             line["session"] = opened.session
         self._records.add(line)
-        self.progress.question(record.outcome.value)
-        return answer
 
     async def _story(self, opened: Opened, case: Case, record: Record) -> Answer:
         """Everything between a question and its record; the outcome comes from the path taken here."""
@@ -382,7 +404,9 @@ class Runner:
             record.outcome, record.error = Outcome.OVER_WINDOW, _error(error, stage[0])
         except ReaderError as error:
             record.outcome, record.error = Outcome.READER_ERROR, _error(error, stage[0])
-        except Exception as error:
+        except PLUGIN_FAULTS as error:
+            if isinstance(error, asyncio.CancelledError) and cancelled():
+                raise
             record.outcome, record.error = Outcome.METHOD_ERROR, _error(error, stage[0])
         return Answer(None)
 
@@ -394,7 +418,7 @@ class Runner:
                 raise MethodError("the run whose readouts are read again has none for this question")
             return await self._read(opened, case, record, budget, readout, stage)
         if opened.door is Answers:
-            return await self._whole_answer(cast(Answers, memory), case, record, budget, stage)
+            return await self._whole_answer(opened, case, record, budget, stage)
         with self.clock.running("recall"):
             if opened.door is Control:
                 readout = await cast(Control, memory).recall_with_gold(case.question, case.gold, budget)
@@ -403,18 +427,19 @@ class Runner:
         return await self._read(opened, case, record, budget, readout, stage)
 
     async def _whole_answer(
-        self, memory: Answers, case: Case, record: Record, budget: RunBudget, stage: list[str]
+        self, opened: Opened, case: Case, record: Record, budget: RunBudget, stage: list[str]
     ) -> Answer:
         stage[0] = "answer"
         with ledger.in_phase("answer"), self.clock.running("answer"):
-            answer = await memory.answer(case.question, budget)
+            answer = await cast(Answers, opened.memory).answer(case.question, budget)
         self.progress.phase("answer", 1)
         if not isinstance(answer, Answer):
             raise MethodError(f"answer() returned {type(answer).__name__}, not an Answer")
         if answer.readout is not None:
+            _check_pointers(answer.readout, opened.items)
             record.evidence = answer.readout.evidence
         record.trace = answer.trace
-        if answer.text is None:
+        if not isinstance(answer.text, str):
             raise MethodError("answer() returned no text")
         if not answer.text.strip():
             record.flags = (*record.flags, "empty_answer")
@@ -425,6 +450,7 @@ class Runner:
     ) -> Answer:
         if not isinstance(readout, Readout):
             raise MethodError(f"recall() returned {type(readout).__name__}, not a Readout")
+        _check_pointers(readout, opened.items)
         record.evidence, record.trace, record.requested = readout.evidence, readout.trace, budget.items
         shown: tuple[Part, ...] = opened.renderer.evidence(readout.evidence) if readout.parts is None else readout.parts
         record.cost = budget.check(readout, shown)
@@ -448,6 +474,14 @@ class Runner:
         return Answer(reply.text.strip(), readout=readout)
 
 
+def _check_pointers(readout: Readout, items: Mapping[str, Item]) -> None:
+    for pointer in readout.evidence:
+        if not isinstance(pointer, Evidence):
+            raise MethodError(f"the readout holds {type(pointer).__name__} {str(pointer)[:80]!r}, not Evidence")
+        if pointer.item not in items:
+            raise MethodError(f"the readout points to item {pointer.item!r}, which was never observed")
+
+
 class _Failed(Memory):
     """Stands where a memory could not be opened."""
 
@@ -468,7 +502,7 @@ def _flags(readout: Readout, wanted: int) -> tuple[str, ...]:
 
 def _error(error: BaseException, where: str) -> dict[str, str]:
     cause = error.__cause__ or error
-    return {"type": type(cause).__name__, "message": str(error)[:2000], "where": where}
+    return {"type": type(cause).__name__, "message": str(error)[:2000] or type(error).__name__, "where": where}
 
 
 def _first(group: BaseExceptionGroup[UserError]) -> UserError:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import islice
+from numbers import Real
 
 from memharness.benchmark import ScoreRow
 from memharness.ledger import Account, charging
 from memharness.metric import Judged, Metric
 from memharness.reader import Reply, Request
+from memharness.registry import fault
 from memharness.run.folder import RunFolder
 from memharness.run.gather import pairs
 from memharness.run.metered import Timeout
 from memharness.run.wire import case_in, record_in, row_in, row_out
 from memharness.store import atomic, encode, read_lines
-from memharness.types import Asked, Outcome, OverWindow, ReaderError, Score, Status, Usage
+from memharness.types import Asked, Outcome, OverWindow, ReaderError, Score, Status, Usage, UserError
 
 Judge = Callable[[Request], Awaitable[Reply]]
 BATCH = 512  # units scored at once: bounds memory, keeps a judge busy
@@ -84,9 +88,11 @@ async def _row(
     for metric in metrics:
         if metric.unit != kind:
             continue
-        found = metric.score(unit, facts)
-        if isinstance(metric, Judged) and not found and judge is not None:
-            found = await _judged(metric, unit, judge)
+        with _named(metric, name):
+            found = metric.score(unit, facts)
+            if isinstance(metric, Judged) and not found and judge is not None:
+                found = await _judged(metric, unit, judge)
+        _check(metric, name, found)
         if override and (why := _failed(unit, metric.needs)):
             found = {
                 key: score if score.status is Status.NOT_APPLICABLE else Score(None, Status.OK, why)
@@ -94,7 +100,7 @@ async def _row(
             }
         for key, value in found.items():
             if key in scores:
-                raise ValueError(f"two metrics give a score named {key}; rename one")
+                raise UserError(f"metric {metric}: another metric gives a score named {key} too; leave one out")
             scores[key] = value
     return ScoreRow(
         name,
@@ -105,6 +111,35 @@ async def _row(
         _failed(unit, "answer"),
         first.gold.native_id,
     )
+
+
+KEPT = "the answers are kept: correct the metric and run the same command again"
+
+
+@contextmanager
+def _named(metric: Metric, unit: str) -> Iterator[None]:
+    """Name a metric that raises."""
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        raise UserError(f"metric {metric} on {unit}: {fault(error)}; {KEPT}") from error
+
+
+def _check(metric: Metric, unit: str, scores: object) -> None:
+    """Refuse what is no score here, where the metric can be named, not in a mean later."""
+    wrong = None
+    if not isinstance(scores, Mapping):
+        wrong = f"returned {type(scores).__name__}, not scores by name"
+    else:
+        for name, score in scores.items():
+            if not isinstance(score, Score):
+                wrong = f"{name} is {type(score).__name__}, not a Score"
+            elif score.value is not None and not (isinstance(score.value, Real) and math.isfinite(score.value)):
+                wrong = f"{name} is {score.value!r}; a score is a finite number, or None where there is none"
+    if wrong:
+        raise UserError(f"metric {metric} on {unit}: {wrong}; {KEPT}")
 
 
 def _failed(unit: Sequence[Asked], needs: str) -> str | None:

@@ -16,7 +16,7 @@ from memharness.media import MediaStore
 from memharness.method import Method
 from memharness.prompts import View, template
 from memharness.reader import Embedder, Reader, Sampling
-from memharness.registry import find, short_name, split_spec
+from memharness.registry import find, plugin, short_name, split_spec
 from memharness.run.data import open_benchmark, prepared_note
 from memharness.run.folder import RunFolder, code_digest, folder_name
 from memharness.run.spec import RunSpec, parse_limit
@@ -73,7 +73,8 @@ def setup(spec: RunSpec) -> Setup:
     method_class = find("methods", spec.method)
     if not (isinstance(method_class, type) and issubclass(method_class, Method)):
         raise UserError(f"--method {spec.method}: {method_class!r} is not a Method class")
-    card = method_class.card
+    with plugin(f"method {spec.method}"):
+        card = method_class.card
     _check_words(spec, card.track)
     method = _method(spec, method_class, media)
     roles = _roles(spec, method)
@@ -119,7 +120,8 @@ def make_reader(spec: str, options: Mapping[str, Any], media: MediaStore) -> Rea
     found = find("readers", name)
     if not (isinstance(found, type) and issubclass(found, Reader)):
         raise UserError(f"--reader {spec}: {found!r} is not a Reader class")
-    return found(model, build(found.config_class, options, "-R", short_name(name)), media)
+    with plugin(f"reader {spec}"):
+        return found(model, build(found.config_class, options, "-R", short_name(name)), media)
 
 
 def make_embedder(spec: str, media: MediaStore) -> Embedder:
@@ -132,7 +134,8 @@ def make_embedder(spec: str, media: MediaStore) -> Embedder:
     found = find("embedders", name)
     if not (isinstance(found, type) and issubclass(found, Embedder)):
         raise UserError(f"--embedder {spec}: {found!r} is not an Embedder class")
-    return found(model, build(found.config_class, {}, "--embedder", short_name(name)), media)
+    with plugin(f"embedder {spec}"):
+        return found(model, build(found.config_class, {}, "--embedder", short_name(name)), media)
 
 
 def _method(spec: RunSpec, method_class: type[Method[Any]], media: MediaStore) -> Method[Any]:
@@ -142,8 +145,9 @@ def _method(spec: RunSpec, method_class: type[Method[Any]], media: MediaStore) -
         name = spec.models.get(role, spec.reader)
         return make_reader(name, spec.reader_options if name == spec.reader else {}, media).card.capabilities
 
-    config = build(method_class.config_class, spec.method_options, "-M", method_class.card.name)
-    return method_class(method_class.settle(config, able))
+    with plugin(f"method {spec.method}"):
+        config = build(method_class.config_class, spec.method_options, "-M", method_class.card.name)
+        return method_class(method_class.settle(config, able))
 
 
 def _check_words(spec: RunSpec, track: str) -> None:
@@ -161,7 +165,11 @@ def _check_words(spec: RunSpec, track: str) -> None:
         value = getattr(spec, name)
         if value is not None and value < 1:
             raise UserError(f"--{name.replace('_', '-')} {value}: must be at least 1")
-    if spec.limit:
+    if spec.timeout is not None and not spec.timeout > 0:
+        raise UserError(f"--timeout {spec.timeout:g}: must be more than 0 seconds")
+    if spec.max_failures < 0:
+        raise UserError(f"--max-failures {spec.max_failures}: must be at least 0")
+    if spec.limit is not None:
         parse_limit(spec.limit)
     template(spec.prompt)
 
@@ -204,7 +212,8 @@ def _describe(
             role: readers[roles[role]].identity() for role, used in method.roles().items() if set(used) & set(phases)
         }
 
-    bound = counters(spec.counters, readers[spec.reader].counter) if spec.budget is not None else ()
+    named = counters(spec.counters, readers[spec.reader].counter)  # refuses an unknown name even where none counts
+    bound = named if spec.budget is not None else ()
     memory = {
         "method": method.card.name,
         "class": f"{type(method).__module__}:{type(method).__qualname__}",
@@ -280,12 +289,15 @@ async def picks(setup: Setup) -> list[Pick]:
     """
     spec, benchmark = setup.spec, setup.benchmark
     ids = set(spec.ids) if spec.ids is not None else None
-    start, stop = parse_limit(spec.limit) if spec.limit else (0, None)
+    start, stop = parse_limit(spec.limit) if spec.limit is not None else (0, None)
     out: list[Pick] = []
     found: set[str] = set()
     position = 0
-    for index, context in enumerate(benchmark.contexts(spec.subset)):
-        episode = benchmark.episode(context)
+    with plugin(f"benchmark {spec.bench}"):
+        contexts = benchmark.contexts(spec.subset)
+    for index, context in enumerate(contexts):
+        with plugin(f"benchmark {spec.bench}: context {context}"):
+            episode = benchmark.episode(context)
         if ids is None and spec.limit is None:
             out.append(Pick(context, index, episode.live, episode.planned))
             continue
@@ -311,7 +323,7 @@ async def picks(setup: Setup) -> list[Pick]:
         raise UserError(
             f"--ids: {len(unknown)} of {len(ids)} ids name no question of {spec.bench}, first {unknown[0]!r}"
         )
-    if not out:
+    if not out or all(pick.count == 0 for pick in out):
         raise UserError(f"nothing to ask: {spec.bench} with these data and this selection has no question")
     return out
 

@@ -182,8 +182,8 @@ class _Graph:
     ) -> None:
         self.ids = sorted(utilities)
         self.number = {name: at for at, name in enumerate(self.ids)}
-        self.root_cost = _units(root_cost)
-        self.worth = [_units(utilities[name]) - self.root_cost for name in self.ids]
+        (root,) = _units([root_cost])
+        self.worth = [utility - root for utility in _units(utilities[name] for name in self.ids)]
         self.by_utility = [self.number[name] for name in sorted(utilities, key=lambda name: -utilities[name])]
         self.place = {n: at for at, n in enumerate(self.by_utility)}
         self.edges = self._best_edges(edges)
@@ -207,12 +207,9 @@ class _Graph:
         return best
 
     def _bonds(self, root_cost: float, edge_weight: float) -> list[_Bond]:
-        bonds = []
-        for (left, right), edge in self.edges.items():
-            gain = _units(benefit(edge.reliability, root_cost, edge_weight))
-            if gain > 0:
-                bonds.append((-gain, left, right, 1 << left | 1 << right))
-        return sorted(bonds)
+        gains = _units(benefit(edge.reliability, root_cost, edge_weight) for edge in self.edges.values())
+        pairs = zip(self.edges, gains, strict=True)
+        return sorted((-gain, left, right, 1 << left | 1 << right) for (left, right), gain in pairs if gain > 0)
 
     def value(self, nodes: int) -> int:
         """J of the best forest on `nodes` (a bit mask)."""
@@ -272,8 +269,12 @@ def _best_swap(graph: _Graph, chosen: int, value: int) -> tuple[int, int, int] |
     newcomers = []
     for added, around in enumerate(graph.around):
         if not chosen >> added & 1:
-            links = [bond for bond in graph.near[added] if bond[3] & chosen] if around & chosen else []
-            bound = worth[added] + _total(links) if links else worth[added]
+            bound, links = worth[added], []
+            if around & chosen:
+                for bond in graph.near[added]:
+                    if bond[3] & chosen:
+                        bound -= bond[0]
+                        links.append(bond)
             if bound > least:
                 newcomers.append((bound, added, links))
     newcomers.sort(key=lambda newcomer: newcomer[:2], reverse=True)
@@ -379,10 +380,11 @@ def _milp(graph: _Graph, size: int, seconds: float | None) -> list[int]:
     return [i for i in range(n) if found.x[i] > 0.5]
 
 
-def _units(value: float) -> int:
-    if not math.isfinite(value):
-        raise ValueError(f"{value} is not a finite utility, reliability or cost")
-    return round(value * _ONE)
+def _units(values: Iterable[float]) -> list[int]:
+    numbers = list(values)
+    if not math.isfinite(sum(numbers)):
+        raise ValueError("a utility, reliability or cost is not a finite number")
+    return [round(number * _ONE) for number in numbers]
 
 
 def _total(bonds: Iterable[_Bond]) -> int:

@@ -191,8 +191,7 @@ class GraphMemixMemory(Memory):
         if not eligible:
             return []
         if self.config.verifier == "similarity":
-            kinds = {(r.left, r.right): r.kinds for r in relations}
-            return edge_support(prior, self.row, eligible, kinds)
+            return edge_support(prior, self.row, eligible)
         names = {item: f"C{number:02d}" for number, item in enumerate(pool)}
         back = {name: item for item, name in names.items()}
         anchors = sorted({anchor for several in eligible.values() for anchor in several}, key=pool.index)

@@ -18,24 +18,21 @@ def node_support(prior: Prior, rows: Sequence[int]) -> list[float]:
     return [5.0 * float(prior.lexical[row]) for row in rows]
 
 
-def edge_support(
-    prior: Prior,
-    row: Mapping[str, int],
-    eligible: Mapping[str, Sequence[str]],
-    kinds: Mapping[tuple[str, str], Sequence[str]],
-) -> list[Increment]:
-    """G = 5 × the weaker node's relevance: a relation is as good as the less relevant thing it joins.
+def edge_support(prior: Prior, row: Mapping[str, int], eligible: Mapping[str, Sequence[str]]) -> list[Increment]:
+    """G = 5 × the anchor's relevance, relative to the best item of the question.
+
+    ECV asks what a neighbour adds to an anchor that is already known. Without a reader, the honest expectation is that
+    the turn beside a relevant turn (its answer, its question) is as useful as the turn it hangs on; the neighbour's own
+    similarity is what graph expansion is there to get around, so it does not grade the relation.
 
     Args:
         prior: retrieval's scores of all items.
         row: an item's row.
         eligible: candidate → its anchors.
-        kinds: schema relations of a pair.
     """
-    found = []
-    for candidate, anchors in eligible.items():
-        for anchor in anchors:
-            worth = min(float(prior.rank[row[candidate]]), float(prior.rank[row[anchor]]))
-            if worth > 0:
-                found.append(Increment(candidate, anchor, 5.0 * min(worth, 1.0), "new_fact"))
-    return found
+    best = max(float(prior.rank.max()), 1e-9)
+    return [
+        Increment(candidate, anchor, 5.0 * max(0.0, float(prior.rank[row[anchor]])) / best, "new_fact")
+        for candidate, anchors in eligible.items()
+        for anchor in anchors
+    ]

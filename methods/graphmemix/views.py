@@ -93,4 +93,6 @@ class Views:
             return Prior(source, np.zeros_like(source), source)
         lexical = self._lexicon.scores(searchable(question))
         lexical = (lexical / max(float(lexical.max()), 1e-9)).astype(np.float32)
-        return Prior(source, lexical, ((source + lexical) / 2).astype(np.float32))
+        # BM25 on the cosine's scale: the best match by words counts as much as the best match by meaning.
+        rank = (source + lexical * source.max()) / 2
+        return Prior(source, lexical, rank.astype(np.float32))
