@@ -193,7 +193,8 @@ def existing(path: Path) -> Path:
         DataError: if there is none.
     """
     if not path.is_file():
-        raise DataError(f"{path}: no such file; name the file or folder as it was published")
+        found = "a folder, not a file" if path.is_dir() else "no such file"
+        raise DataError(f"{path}: {found}; name the file or folder as it was published")
     return path
 
 

@@ -15,7 +15,7 @@ def canonical(value: Any) -> str:
     """JSON with sorted keys and no spaces. Sets are sorted, dataclasses become mappings, NaN and infinities refused.
 
     Raises:
-        ValueError: for NaN or an infinity.
+        ValueError: for NaN, an infinity, or a mapping with two keys that read alike (`1` and `"1"`).
         TypeError: for a value JSON has no form for.
     """
     return json.dumps(_plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
@@ -29,7 +29,10 @@ def _plain(value: Any) -> Any:
             raise ValueError(f"{value} has no place in an identity")
         return int(value) if value.is_integer() else value
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        plain = {str(key): _plain(item) for key, item in value.items()}
+        if len(plain) < len(value):
+            raise ValueError(f"two keys of a mapping read alike: {', '.join(map(repr, value))}")
+        return plain
     if isinstance(value, set | frozenset):
         return sorted((_plain(item) for item in value), key=canonical)
     if isinstance(value, list | tuple):

@@ -8,7 +8,7 @@ import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memharness.types import DataError, Image, Video
+from memharness.types import DataError, Image, UserError, Video
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture
@@ -89,7 +89,7 @@ class MediaStore:
         try:
             with Pillow.open(path) as picture:
                 return ImageOps.exif_transpose(picture).convert("RGB")
-        except OSError as error:
+        except (OSError, SyntaxError, ValueError, Pillow.DecompressionBombError) as error:  # Pillow's, by file format
             raise DataError(f"{path}: cannot be decoded as a picture ({error}); fetch it again") from None
 
     def digest(self, path: Path) -> str:
@@ -114,13 +114,18 @@ class MediaStore:
 
     def _open(self) -> sqlite3.Connection:
         if self._db is None:
-            self._index.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(self._index, timeout=60, check_same_thread=False)
-            self._db.execute("PRAGMA journal_mode=WAL")
-            self._db.execute(
-                "CREATE TABLE IF NOT EXISTS files "
-                "(path TEXT PRIMARY KEY, size INT, time INT, sha TEXT, mime TEXT, width INT, height INT)"
-            )
+            try:
+                self._index.parent.mkdir(parents=True, exist_ok=True)
+                self._db = sqlite3.connect(self._index, timeout=60, check_same_thread=False)
+                self._db.execute("PRAGMA journal_mode=WAL")
+                self._db.execute(
+                    "CREATE TABLE IF NOT EXISTS files "
+                    "(path TEXT PRIMARY KEY, size INT, time INT, sha TEXT, mime TEXT, width INT, height INT)"
+                )
+            except (OSError, sqlite3.Error) as error:
+                raise UserError(
+                    f"{self._index}: cannot be used ({error}); delete it, or set MEMHARNESS_HOME to another folder"
+                ) from None
         return self._db
 
 
@@ -134,7 +139,7 @@ def _picture_header(path: Path, where: str) -> tuple[str, int, int]:
             if picture.getexif().get(0x0112, 1) in (5, 6, 7, 8):  # turned a quarter: what is shown is height × width
                 width, height = height, width
             return Pillow.MIME.get(picture.format or "", ""), width, height
-    except (UnidentifiedImageError, OSError) as error:
+    except (UnidentifiedImageError, OSError, SyntaxError, ValueError, Pillow.DecompressionBombError) as error:
         raise DataError(f"{where}: {path} is not a readable picture ({error}); fetch it again or remove it") from None
 
 

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from memharness.types import Asked, Score
+from memharness.types import Asked, Score, UserError, did_you_mean
 
 if TYPE_CHECKING:
     from memharness.reader import Reply, Request
 
 Unit = Literal["question", "group", "episode"]
+PARAMETER = r'\s*\w+\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^,()"]*)\s*'
+WRITTEN = re.compile(rf"(\w+)(?:\(((?:{PARAMETER}(?:,{PARAMETER})*)?)\))?(?:@(\d+))?", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Metric(ABC):
     """A metric is a value: its parameters are its fields; it prints as it is parsed: `F1(norm=hotpot)`, `Recall@10`.
 
-    Subclasses are frozen dataclasses. `k`, if there is such a field, prints behind an `@`.
+    Subclasses are frozen dataclasses whose fields are numbers, texts or truth values. `k`, if there is such a field,
+    prints behind an `@`.
 
     Attributes:
         unit: what is scored at once. A group is the questions of a context that share `Gold.group`; an episode is a
@@ -46,7 +51,7 @@ class Metric(ABC):
     def __str__(self) -> str:
         """The metric as it is parsed."""
         shown = [(f.name, getattr(self, f.name)) for f in fields(self) if f.name != "k"]
-        changed = [f"{name}={value}" for name, value in shown if value != _default(type(self), name)]
+        changed = [f"{name}={_word(value)}" for name, value in shown if value != _default(type(self), name)]
         text = type(self).__name__ + (f"({','.join(changed)})" if changed else "")
         return f"{text}@{self.k}" if hasattr(self, "k") else text
 
@@ -78,6 +83,16 @@ def _default(metric: type[Metric], name: str) -> object:
     return next(f.default for f in fields(metric) if f.name == name)
 
 
+def _word(value: object) -> str:
+    """A parameter as `parse_metric` reads it: text that would be read as something else stands in quotes."""
+    if value is None:
+        return "null"
+    if not isinstance(value, str):
+        return str(value)
+    plain = re.fullmatch(r"""[^,()"'][^,()"]*""", value) and value == value.strip() and value.isprintable()
+    return value if plain else json.dumps(value, ensure_ascii=False)
+
+
 def parse_metric(text: str, classes: Mapping[str, type[Metric]]) -> Metric:
     """The metric that prints as `text`.
 
@@ -86,28 +101,44 @@ def parse_metric(text: str, classes: Mapping[str, type[Metric]]) -> Metric:
         classes: metric classes by name.
 
     Raises:
-        UserError: for a name, parameter or value that is not one.
+        UserError: for a name, parameter or value that is not one, or a parameter that is missing.
     """
-    import re
-
-    import yaml
-
-    from memharness.types import UserError, did_you_mean
-
-    match = re.fullmatch(r"(\w+)(?:\(([^()]*)\))?(?:@(\d+))?", text.strip())
+    match = WRITTEN.fullmatch(text.strip())
     if not match:
         raise UserError(f"metric {text!r}: expected Name, Name(key=value,…) or Name@k")
     name, arguments, k = match.groups()
     if name not in classes:
         raise UserError(f"metric {text!r}: no metric is called {name}{did_you_mean(name, classes)}")
-    values = {}
-    for pair in filter(None, (arguments or "").split(",")):
-        key, _, value = pair.partition("=")
-        values[key.strip()] = yaml.safe_load(value)
+    pairs = (pair.partition("=") for pair in re.findall(PARAMETER, arguments or ""))
+    words = {key.strip(): word.strip() for key, _, word in pairs}
     if k is not None:
-        values["k"] = int(k)
-    known = [f.name for f in fields(classes[name])]
-    for key in values:
+        words["k"] = k
+    known = {f.name: f.default is MISSING and f.default_factory is MISSING for f in fields(classes[name])}
+    for key in words:
         if key not in known:
             raise UserError(f"metric {text!r}: {name} has no parameter {key}; it has: {', '.join(known) or 'none'}")
-    return classes[name](**values)
+    for key, required in known.items():
+        if required and key not in words:
+            raise UserError(f"metric {text!r}: {name} needs the parameter {key}")
+    return classes[name](**_values(text, classes[name], words))
+
+
+def _values(text: str, metric: type[Metric], words: Mapping[str, str]) -> dict[str, object]:
+    """Parameters as their fields want them."""
+    if not words:
+        return {}
+    import typing
+
+    import pydantic
+
+    from memharness.config import read_word
+
+    hints = typing.get_type_hints(metric)
+    values: dict[str, object] = {}
+    for key, word in words.items():
+        try:
+            values[key] = pydantic.TypeAdapter(hints[key]).validate_python(read_word(word, hints[key]))
+        except ValueError as error:
+            reason = error.errors()[0]["msg"] if isinstance(error, pydantic.ValidationError) else error
+            raise UserError(f"metric {text!r}: {key}={word}: {reason}") from None
+    return values

@@ -98,9 +98,7 @@ class Appender:
 
 
 def _jsonable(value: Any) -> Any:
-    if hasattr(value, "item"):  # numpy scalars
-        return value.item()
-    if hasattr(value, "tolist"):
+    if hasattr(value, "tolist"):  # scalars and arrays of numpy and torch
         return value.tolist()
     if isinstance(value, set | frozenset):
         return sorted(value)
@@ -110,8 +108,8 @@ def _jsonable(value: Any) -> Any:
 
 
 # One encoder for all lines: building it anew for each costs as much as encoding.
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_jsonable).encode
-_escape = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), default=_jsonable).encode
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_jsonable).encode
+_escape = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":"), default=_jsonable).encode
 
 
 def encode(value: Any) -> str:
@@ -134,9 +132,13 @@ def read_lines(path: Path, torn: list[str] | None = None) -> Iterator[tuple[int,
     A last line that does not parse was torn by a kill: it is dropped and its file's name added to `torn`.
 
     Raises:
-        DataError: for any other line that is not a JSON object.
+        DataError: for any other line that is not a JSON object, or a file that cannot be read.
     """
-    with path.open("rb") as file:
+    try:
+        opened = path.open("rb")
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}); was it moved or changed?") from None
+    with opened as file:
         offset = 0
         for number, line in enumerate(file, 1):
             try:

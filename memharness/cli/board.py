@@ -29,6 +29,8 @@ def leaderboard(
     from memharness.report.tables import console_for
     from memharness.run import api
 
+    if csv is not None and csv.is_dir():
+        raise UserError(f"--csv {csv}: is a folder; name a file")
     where = folders or [Path("results/runs")]
     for folder in where:
         if not folder.is_dir():
@@ -52,8 +54,9 @@ def leaderboard(
 
 def runs(folders: Iterable[Path]) -> set[Path]:
     """Run folders at or a little below these folders. What a method wrote deeper down is not searched."""
-    found = set()
+    found: dict[Path, Path] = {}
     for folder in folders:
         for depth in range(DEPTH):
-            found |= {file.parent for file in folder.glob("*/" * depth + "manifest.json")}
-    return found
+            for file in folder.glob("*/" * depth + "manifest.json"):
+                found.setdefault(file.parent.resolve(), file.parent)  # named twice, it is still one run
+    return set(found.values())

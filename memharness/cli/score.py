@@ -91,6 +91,8 @@ def evaluate(
         say(f"no question has the id {native_id!r}")
     if len(evaluation.unmatched) > 5:
         say(f"… nor {len(evaluation.unmatched) - 5:,} more of the predictions' ids")
+    if evaluation.missing:
+        say(f"{evaluation.missing:,} of {evaluation.n:,} questions have no prediction")
     if not as_json:
         _print_evaluation(evaluation)
 

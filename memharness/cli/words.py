@@ -72,7 +72,7 @@ def _words(where: str, value: Any, pairs: bool) -> Any:
         wanted = "a mapping of names to values" if pairs else "one value or a list"
         raise UserError(f"{where}: expected {wanted}, not {value!r}")
     if pairs:
-        return [f"{name}={json.dumps(item)}" for name, item in value.items()]
+        return [f"{name}={json.dumps(item, ensure_ascii=False)}" for name, item in value.items()]
     if isinstance(value, list):
         return [str(item) for item in value]
     return value if isinstance(value, bool) else str(value)
@@ -95,7 +95,7 @@ def make_spec(context: typer.Context) -> RunSpec:
     for name, kind in (("method", "methods"), ("bench", "benchmarks")):
         if values.setdefault(name, before.get(name)) is None:
             raise UserError(f"run needs --{name}; `memharness list {kind}` shows what there is")
-    values["models"] = {role: str(spec) for role, spec in values["models"].items()}
+    values["models"] = _specs(values["models"])
     if "ids" in values:
         values["ids"] = read_ids(values["ids"])
     if "counters" in values:
@@ -115,6 +115,14 @@ def _pairs(words: list[str], flag: str) -> dict[str, Any]:
     from memharness.config import parse_pairs  # pydantic, only where there are pairs
 
     return parse_pairs(words, flag) if words else {}
+
+
+def _specs(words: Mapping[str, str]) -> dict[str, str]:
+    if not words:
+        return {}
+    from memharness.config import read_word
+
+    return {role: read_word(word) for role, word in words.items()}
 
 
 def read_ids(path: Path) -> tuple[str, ...]:

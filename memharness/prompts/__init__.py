@@ -137,15 +137,17 @@ class Renderer:
 
     def _body(self, item: Item, pointer: Evidence) -> tuple[Part, ...]:
         if pointer.part is None:
+            if pointer.span is not None:
+                raise MethodError(f"the readout points to span {pointer.span} of item {item.id!r} and to no part of it")
             return self._shown(item.parts, item.derived)
         if not 0 <= pointer.part < len(item.parts):
             raise MethodError(
                 f"the readout points to part {pointer.part} of item {item.id!r}, which has {len(item.parts)}"
             )
         part = item.parts[pointer.part]
-        if pointer.span is not None and isinstance(part, Text):
+        if pointer.span is not None:
             start, end = pointer.span
-            if not 0 <= start <= end <= len(part.text):
+            if not isinstance(part, Text) or not 0 <= start <= end <= len(part.text):
                 raise MethodError(f"the readout points to span {pointer.span} of item {item.id!r}, outside its text")
             part = Text(part.text[start:end])
         about = tuple(d for d in item.derived if d.part == pointer.part)

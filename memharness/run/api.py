@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from memharness import ledger
+from memharness import datafile, ledger
 from memharness.benchmark import Ask, Benchmark, Observe
 from memharness.media import MediaStore
 from memharness.metric import Metric, parse_metric
@@ -38,7 +38,6 @@ from memharness.store import RequestCache, read_lines, write_atomic
 from memharness.types import (
     Answer,
     Case,
-    DataError,
     Evidence,
     Item,
     Outcome,
@@ -66,6 +65,7 @@ def execute(spec: RunSpec, progress: Progress, ready: Setup | None = None) -> Su
     """
     ready = ready or setup(inherit(spec))
     folder = ready.folder
+    chosen = [] if folder.done and not spec.fresh else asyncio.run(picks(ready))  # bad data leave no folder behind
     folder.open(
         ready.spec.to_json(), ready.chain, ready.described, ready.code, fresh=spec.fresh, anyway=spec.resume_anyway
     )
@@ -79,7 +79,7 @@ def execute(spec: RunSpec, progress: Progress, ready: Setup | None = None) -> Su
         )
     if spec.workers > 1:
         _spawn(folder, spec.workers - 1, progress)
-    return asyncio.run(_work(ready, progress))
+    return asyncio.run(_work(ready, chosen, progress))
 
 
 def inherit(spec: RunSpec) -> RunSpec:
@@ -102,7 +102,7 @@ def work(path: Path) -> None:
             f"{path}: this process resolves the run's spec to another identity; are code and data the same?"
         )
     ready.folder = folder
-    asyncio.run(_work(ready, Quiet(), finish=False))
+    asyncio.run(_work(ready, asyncio.run(picks(ready)), Quiet(), finish=False))
 
 
 def _spawn(folder: RunFolder, n: int, progress: Progress) -> list[subprocess.Popen[bytes]]:
@@ -116,10 +116,8 @@ def _spawn(folder: RunFolder, n: int, progress: Progress) -> list[subprocess.Pop
     return out
 
 
-async def _work(ready: Setup, progress: Progress, *, finish: bool = True) -> Summary:
+async def _work(ready: Setup, chosen: Sequence[Pick], progress: Progress, *, finish: bool = True) -> Summary:
     spec, folder = ready.spec, ready.folder
-    progress.start(None, 0)
-    chosen = await picks(ready)
     totals = [pick.count for pick in chosen]
     progress.start(None if None in totals else sum(n or 0 for n in totals), len(chosen))
     cache = RequestCache(Path(spec.out) / "cache" / "requests.sqlite")
@@ -216,18 +214,28 @@ async def _finish(ready: Setup, models: Models, progress: Progress) -> Summary:
 # ----------------------------------------------------------------------------------------------------- looking again
 
 
+SUMMARY = ("identity", "method", "bench", "reader", "data_state", "track", "n", "outcomes", "flags", "scores",
+           "official", "primary", "tokens", "calls", "seconds", "price", "judge", "complete", "notes")  # fmt: skip
+
+
 def load_summary(path: Path) -> Summary:
     """The summary of a run.
 
     Raises:
-        UserError: if the folder is no run, or the run has no summary yet.
+        UserError: if the folder is no run, the run has no summary yet, or it is damaged.
     """
     folder = RunFolder(path)
     folder.manifest()
     file = path / "summary.json"
-    if not file.is_file():
+    if not file.is_file() and not folder.done:
         raise UserError(f"{path}: this run is not finished; run the same command again to finish it")
-    value: Summary = json.loads(file.read_text("utf-8"))
+    try:
+        value: Any = json.loads(file.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise UserError(f"{file}: missing or damaged ({error}); `memharness score {path}` makes it again") from None
+    if not isinstance(value, dict) or (lacking := [key for key in SUMMARY if key not in value]):
+        what = f"it has no {lacking[0]}" if isinstance(value, dict) else "it is no JSON object"
+        raise UserError(f"{file}: damaged, {what}; `memharness score {path}` makes it again")
     return value | {"run": str(path)}
 
 
@@ -240,7 +248,12 @@ def rescore(path: Path, judge: str | None, metrics: Sequence[str], max_cost: flo
     folder = RunFolder(path)
     manifest = folder.manifest()
     spec = RunSpec.from_json(manifest["spec"], str(folder.manifest_path))
-    before = load_summary(path)
+    try:
+        before = load_summary(path)
+    except UserError:
+        if not folder.done:
+            raise
+        before = {"notes": [], "complete": True}  # lost or damaged, and made again from the records
     media = MediaStore()
     benchmark = open_benchmark(spec.bench, spec.data, dict(spec.bench_options), media)
     judge = judge or spec.judge
@@ -302,7 +315,10 @@ def verify(path: Path) -> list[str]:
     with tempfile.TemporaryDirectory() as temporary:
         copy = RunFolder(Path(temporary) / "run")
         shutil.copytree(path, copy.path, ignore=shutil.ignore_patterns("memory", "logs", "claims.lock"))
-        return _recompute(copy, spec, benchmark, stored)
+        try:
+            return _recompute(copy, spec, benchmark, stored)
+        except UserError as error:  # names a file of the copy, which is gone when the user reads it
+            raise type(error)(str(error).replace(str(copy.path), str(path))) from None
 
 
 def _recompute(copy: RunFolder, spec: RunSpec, benchmark: Benchmark, stored: Summary) -> list[str]:
@@ -465,6 +481,8 @@ def evaluate(
 
 async def _evaluate(benchmark: Benchmark, predictions: Path, subset: str | None) -> Evaluation:
     answers = dict(_predictions(benchmark, predictions))
+    if not answers:
+        raise UserError(f"{predictions}: holds no prediction")
     left = set(answers)
     with tempfile.TemporaryDirectory() as temporary:
         folder = RunFolder(Path(temporary) / "evaluate")
@@ -491,7 +509,7 @@ async def _evaluate(benchmark: Benchmark, predictions: Path, subset: str | None)
                     "cases": [{"index": i, **case_out(c)} for i, c in enumerate(cases)],
                 }
             )
-        if answers and len(left) == len(answers):
+        if len(left) == len(answers):
             raise UserError(
                 f"{predictions}: none of its {len(answers)} ids names a question of {benchmark.card.name}, "
                 f"first {min(left)!r}"
@@ -520,9 +538,9 @@ def _record(case: Case, answer: Answer | None, context: str, context_index: int,
 
 def _predictions(benchmark: Benchmark, path: Path) -> Any:
     if path.is_file() and path.suffix == ".jsonl":
-        first = next(read_lines(path), None)
-        if first is not None and {"id", "prediction"} <= set(first[1]):
-            return _jsonl(path)
+        lines = datafile.read_lines(path)
+        if not lines or {"id", "prediction"} <= set(lines[0].values):
+            return _jsonl(lines)
     try:
         return list(benchmark.predictions(path))
     except NotImplementedError:
@@ -532,18 +550,17 @@ def _predictions(benchmark: Benchmark, path: Path) -> Any:
         ) from None
 
 
-def _jsonl(path: Path) -> list[tuple[str, Answer]]:
+def _jsonl(lines: Sequence[datafile.Row]) -> list[tuple[str, Answer]]:
     out: dict[str, Answer] = {}
-    for number, (_, line) in enumerate(read_lines(path), 1):
-        where = f"{path}: line {number}"
-        name, text = line.get("id"), line.get("prediction")
-        if not isinstance(name, str | int) or not isinstance(text, str | int | float | None):
-            raise DataError(f'{where}: expected {{"id": …, "prediction": text}}')
+    for line in lines:
+        name, text = line.values.get("id"), line.values.get("prediction")
+        if isinstance(name, bool) or not isinstance(name, str | int):
+            raise line.error("id", f"must be text, not {datafile.kind(name)}", "write the question's id")
+        if isinstance(text, bool) or not isinstance(text, str | int | float | None) or "prediction" not in line.values:
+            raise line.error("prediction", f"must be text or null, not {datafile.kind(text)}", "write the answer")
         if str(name) in out:
-            raise DataError(f"{where}: id {name!r} comes twice")
-        listed = line.get("evidence")
-        if listed is not None and not (isinstance(listed, list) and all(isinstance(item, str) for item in listed)):
-            raise DataError(f"{where}: evidence: expected a list of item ids")
+            raise line.error("id", f"{name!r} comes twice", "give each question one prediction")
+        listed = line.texts("evidence", ()) if line.has("evidence") else None
         readout = None if listed is None else Readout(tuple(Evidence(item) for item in listed))
         out[str(name)] = Answer(None if text is None else str(text), readout=readout)
     return list(out.items())

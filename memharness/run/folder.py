@@ -23,6 +23,7 @@ from memharness.store import Appender, write_atomic
 from memharness.types import UserError
 
 FORMAT = 1
+KEYS = ("memharness", "identity", "spec", "described", "code", "git")  # of a manifest
 PACKAGES = ("torch", "transformers", "numpy", "bm25s", "openai", "vllm", "scipy", "nltk", "tokenizers")
 ENGINE = ("*.py", "prompts/*", "run/*.py", "scoring/*.py", "judging/*.py", "pages/*.py")
 
@@ -92,6 +93,8 @@ class RunFolder:
                 f"{self.path}: made by memharness {made} in run format {found}; this is {memharness.__version__}, "
                 f"which reads format {FORMAT}; run again with --fresh (the old folder is kept) or use that version"
             )
+        if missing := [key for key in KEYS if key not in value]:
+            raise UserError(f"{self.manifest_path}: damaged, it has no {missing[0]}; run again with --fresh")
         return dict(value)
 
     def open(

@@ -154,9 +154,15 @@ def pairs(folder: RunFolder) -> Iterator[tuple[dict[str, Any] | None, dict[str, 
             yield None, gold
             continue
         _, record = next(records, (0, None))
-        if record is None or record["question"] != gold["question"]:
-            raise DataError(
-                f"{folder.path}: gold.jsonl and records.jsonl do not match at question {gold['question']}; "
-                "one of them was changed or the run is not finished: run the same command again"
-            )
+        if record is None or record.get("question") != gold.get("question"):
+            raise _mismatch(folder, gold.get("question"))
         yield record, gold
+    if (left := next(records, None)) is not None:
+        raise _mismatch(folder, left[1].get("question"))
+
+
+def _mismatch(folder: RunFolder, question: object) -> DataError:
+    return DataError(
+        f"{folder.path}: gold.jsonl and records.jsonl do not match at question {question}; one of them was changed or "
+        "the run is not finished: run the same command again, with --fresh if it was finished"
+    )

@@ -346,7 +346,7 @@ class Runner:
             "context": opened.pick.index,
             "unit": unit,
             "name": opened.pick.context,
-            "at": time.time(),
+            "at": self.work.now(),
             "cases": cases,
         }
         self._gold.add(line | {name: value for name, value in more.items() if value})

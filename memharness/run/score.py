@@ -19,7 +19,7 @@ from memharness.run.gather import pairs
 from memharness.run.metered import Timeout
 from memharness.run.wire import case_in, record_in, row_in, row_out
 from memharness.store import atomic, encode, read_lines
-from memharness.types import Asked, Outcome, OverWindow, ReaderError, Score, Status, Usage, UserError
+from memharness.types import Asked, DataError, Outcome, OverWindow, ReaderError, Score, Status, Usage, UserError
 
 Judge = Callable[[Request], Awaitable[Reply]]
 BATCH = 512  # units scored at once: bounds memory, keeps a judge busy
@@ -44,7 +44,12 @@ def units(folder: RunFolder, metrics: Sequence[Metric]) -> Iterator[tuple[str, s
             facts = gold_line["facts"]
             continue
         case = case_in(gold_line)
-        asked = Asked(case.question, case.gold, record_in(record_line))
+        try:
+            record = record_in(record_line)
+        except (KeyError, ValueError, TypeError) as error:
+            where = f"{folder.path / 'records.jsonl'}: question {case.question.id}"
+            raise DataError(f"{where}: damaged ({type(error).__name__}: {error}); run again with --fresh") from None
+        asked = Asked(case.question, case.gold, record)
         if asked.record.context_index != context:
             yield from ended()
             context, groups, episode, facts = asked.record.context_index, {}, [], {}
@@ -177,5 +182,12 @@ def metric_list(metrics: Iterable[Metric], *, judge: bool, answers: bool) -> lis
 
 def rows(folder: RunFolder) -> Iterator[ScoreRow]:
     """The lines of `scores.jsonl`."""
-    for _, line in read_lines(folder.path / "scores.jsonl"):
-        yield row_in(line)
+    path = folder.path / "scores.jsonl"
+    for number, (_, line) in enumerate(read_lines(path), 1):
+        try:
+            yield row_in(line)
+        except (KeyError, ValueError, TypeError, IndexError) as error:
+            raise DataError(
+                f"{path}: line {number}: damaged ({type(error).__name__}: {error}); "
+                f"`memharness score {folder.path}` makes it again"
+            ) from None

@@ -88,8 +88,8 @@ def setup(spec: RunSpec) -> Setup:
     for role, needed in card.needs.items():
         if role in method.roles() and (lacking := needed - readers[roles.get(role, spec.reader)].card.capabilities):
             raise UserError(
-                f"{card.name}: role {role} needs a reader that can {', '.join(sorted(lacking))}; "
-                f"{roles.get(role, spec.reader)} cannot: bind another with --model {role}=SPEC"
+                f"{card.name}: role {role} needs a reader with the capability {', '.join(sorted(lacking))}; "
+                f"{roles.get(role, spec.reader)} has it not: bind another with --model {role}=SPEC, or choose an option that needs none"
             )
     view = _view(spec, readers[spec.reader])
     described = _describe(spec, benchmark, method, roles, readers, embedder, view)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -178,7 +179,10 @@ def score_out(score: Score) -> Any:
 
 def score_in(value: Any) -> Score:
     """A score from its short form."""
-    return Score(value[0], Status(value[1]), value[2]) if isinstance(value, list) else Score(value)
+    score = Score(value[0], Status(value[1]), value[2]) if isinstance(value, list) else Score(value)
+    if score.value is not None and not math.isfinite(score.value):
+        raise ValueError(f"{score.value} is no score")
+    return score
 
 
 def row_in(line: Mapping[str, Any]) -> ScoreRow:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,7 @@ class Work:
         self._sizes: dict[int, int] = {}
         self._before: dict[int, Before] = {}
         self._held: set[int] = set()
+        self._latest = 0.0
         self._first = True
 
     def refresh(self) -> None:
@@ -71,7 +73,13 @@ class Work:
                 self._gold(value) if kind == "gold" else self._record(value)
         self._offsets[path] = start
 
+    def now(self) -> float:
+        """Wall-clock seconds, later than any gold line seen: a clock set back does not make a rerun the older one."""
+        self._latest = max(time.time(), self._latest + 1e-6)
+        return self._latest
+
     def _gold(self, line: dict[str, Any]) -> None:
+        self._latest = max(self._latest, line.get("at", 0.0))
         if "size" in line:
             self._sizes[line["context"]] = line["size"]
         else:

@@ -97,7 +97,7 @@ class GraphMemixMemory(Memory):
         trace["candidates"] = [[item, _round(source[item])] for item in pool]
         if not self.node:
             return source
-        scores = await self._node_scores(question, pool, prior, trace)
+        scores = await self._node_scores(question, pool, source, prior, trace)
         trace["nodes"] = {item: _round(score) for item, score in scores.items()}
         config = self.config
         return {
@@ -110,7 +110,12 @@ class GraphMemixMemory(Memory):
         }
 
     async def _node_scores(
-        self, question: Question, pool: Sequence[str], prior: Prior, trace: dict[str, Any]
+        self,
+        question: Question,
+        pool: Sequence[str],
+        source: Mapping[str, float],
+        prior: Prior,
+        trace: dict[str, Any],
     ) -> dict[str, float]:
         if self.config.verifier == "similarity":
             rows = [self.row[item] for item in pool]
@@ -120,7 +125,7 @@ class GraphMemixMemory(Memory):
             "question": question.text(),
             "question_image_captions": await self._captions(question),
             "candidates": [
-                self._card(name, item, question) | {"retrieval_score": _round(prior.source[self.row[item]])}
+                self._card(name, item, question) | {"retrieval_score": round(source[item], 4)}
                 for name, item in names.items()
             ],
         }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -131,12 +131,13 @@ def spatiotemporal_event(items: Sequence[Item], seconds: float, metres: float) -
 
 
 def moment(time: str | None) -> datetime | None:
-    """An ISO time that names at least a day and an hour, without its zone; None otherwise."""
+    """An ISO time that names at least a day and an hour, in UTC if it names its zone; None otherwise."""
     if time is None or len(time) <= 10:
         return None
     try:
-        return datetime.fromisoformat(time).replace(tzinfo=None)
-    except ValueError:
+        when = datetime.fromisoformat(time)
+        return when.astimezone(UTC).replace(tzinfo=None) if when.tzinfo else when
+    except (ValueError, OverflowError):
         return None
 
 

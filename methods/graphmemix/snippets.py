@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
+from textwrap import wrap
 
 from memharness.retrieval import words
 from memharness.types import Image, Item, Text, Video
@@ -34,13 +35,17 @@ def best_lines(lines: Sequence[str], question: str, characters: int) -> str:
 
     kept: list[str] = []
     left = characters
-    for line in sorted(
-        (" ".join(line.split()) for line in lines if line.strip()), key=lambda line: (-worth(line), line)
-    ):
+    for line in sorted(_pieces(lines, characters), key=lambda line: (-worth(line), line)):
         if len(line) <= left and not any(SequenceMatcher(None, line, other).ratio() >= SAME for other in kept):
             kept.append(line)
             left -= len(line) + 3
     return " / ".join(kept)
+
+
+def _pieces(lines: Sequence[str], characters: int) -> Iterator[str]:
+    """The lines without surplus space; one longer than the whole budget is broken between words."""
+    for line in lines:
+        yield from wrap(" ".join(line.split()), characters) if characters else ()
 
 
 def modalities(item: Item) -> list[str]:

@@ -181,7 +181,8 @@ async def _ask(
             error = str(invalid)
             mend = f"That reply cannot be used: {error}. Reply with the whole corrected JSON object only."
             turns = (Message("assistant", (Text(reply.text),)), Message("user", (Text(mend),)))
-            request = replace(request, messages=(*request.messages[:2], *turns))
+            # Another sample: a reply repeated word for word must not make the next attempt a hit of the request cache.
+            request = replace(request, messages=(*request.messages[:2], *turns), sample=attempt)
     raise MethodError(f"{prompt}: no valid JSON in {ATTEMPTS} attempts, last: {error}")
 
 
@@ -190,7 +191,7 @@ def _json(text: str) -> Any:
     start, end = text.find("{"), text.rfind("}")
     try:
         return json.loads(text[start : end + 1])
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Invalid(f"it is not one JSON object ({error})") from None
 
 

@@ -74,7 +74,8 @@ class Views:
         units = [(row, view) for row, item in enumerate(self._items) for view in self._views(item)]
         vectors = await self._embedder.embed([view for _, view in units], "item")
         self._owner = np.array([row for row, _ in units])
-        self._vectors = vectors
+        # In float64, rounded once at the end: equal vectors then score the same wherever they stand in the matrix.
+        self._vectors = vectors.astype(np.float64)
         first = np.flatnonzero(np.r_[True, self._owner[1:] != self._owner[:-1]]) if len(units) else np.array([], int)
         self._first = first
         self.canonical: Floats = vectors[first]
@@ -87,12 +88,12 @@ class Views:
         """Score every item for a question."""
         units = question_views(question, several=self._several, pixels=self._pixels)
         queries = await self._embedder.embed(units, "query")
-        best = (queries @ self._vectors.T).max(axis=0)
+        best = (queries.astype(np.float64) @ self._vectors.T).max(axis=0)
         source = np.maximum.reduceat(best, self._first).astype(np.float32)
         if self._lexicon is None:
             return Prior(source, np.zeros_like(source), source)
         lexical = self._lexicon.scores(searchable(question))
         lexical = (lexical / max(float(lexical.max()), 1e-9)).astype(np.float32)
         # BM25 on the cosine's scale: the best match by words counts as much as the best match by meaning.
-        rank = (source + lexical * source.max()) / 2
+        rank = (source + lexical * max(float(source.max()), 0.0)) / 2
         return Prior(source, lexical, rank.astype(np.float32))

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -179,9 +180,10 @@ def test_options_keep_their_types_through_a_config_file(tmp_path: Path) -> None:
         "M: {a: 1, b: '1', c: [x, 2], d: null, e: 'yes', f: '{x'}\nfresh: true\ncounter: [reader, nominal28]"
     )
     found = read_config(config, {"M": "method_options", "fresh": "fresh", "counter": "counters"})
-    from memharness.config import parse_pairs
+    from memharness.config import parse_pairs, read_word
 
-    assert parse_pairs(found["method_options"], "-M") == {
+    words = parse_pairs(found["method_options"], "-M")
+    assert {name: read_word(word, Any) for name, word in words.items()} == {
         "a": 1,
         "b": "1",
         "c": ["x", 2],
@@ -202,6 +204,24 @@ def test_ids_stand_one_a_line(cli: Cli, tmp_path: Path) -> None:
     file.write_text("\n")
     with pytest.raises(UserError, match="holds no id"):
         read_ids(file)
+
+
+def test_text_options_take_words_as_they_are_typed(cli: Cli, tmp_path: Path) -> None:
+    constant = ["run", "--method", "constant", *RUN[3:], "--json"]
+    for said in ("No", "1999", "null", "a # b", "passage: "):
+        words = [*constant, "-M", f"text={said}", "-R", f"reply={said}", "-B", "contexts=1", "-B", "questions=1"]
+        run = tmp_path / json.loads(cli(*words).out)["run"]
+        assert json.loads((run / "records.jsonl").read_text())["answer"] == said
+
+
+def test_models_by_role_are_the_same_in_words_and_in_a_file(cli: Cli, tmp_path: Path) -> None:
+    config = tmp_path / "run.yaml"
+    config.write_text(f"model:\n  answer: '{TOYS}:Toy'\n")
+    base = [*RUN[:5], "--json"]
+    by_file = json.loads(cli(*base, "--config", config).out)
+    by_word = json.loads(cli(*base, "--model", f"answer={TOYS}:Toy").out)
+    assert by_file == by_word
+    assert by_word["reader"] == json.loads(cli(*RUN, "--json").out)["reader"]
 
 
 # ---------------------------------------------------------------------------------------------- interruption, workers
@@ -288,7 +308,7 @@ def test_the_user_is_asked_on_a_terminal(cli: Cli, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     monkeypatch.setattr("typer.confirm", lambda *words, **more: reply)
     blank = {"outcomes": {"ok": 1}, "scores": {}}
-    monkeypatch.setattr(api, "execute", lambda spec, progress: blank)
+    monkeypatch.setattr(api, "execute", lambda *words: blank)
     said = cli(*HOSTED, "openai:gpt-4o-mini", "--json")
     assert said.code == code
     assert bool(said.out) == reply

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,12 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # loaded by its file, so the tests are not on the path
 
-from memharness.benchmark import Ask, Benchmark, Episode, Fact, Observe, Recorded
+from memharness.benchmark import Ask, Episode, Fact, Observe, Recorded
 from memharness.config import Config, option
 from memharness.media import MediaStore
 from memharness.method import Budget, Kit, Memory, Method, MethodCard
 from memharness.metric import Metric
-from memharness.reader import Embedder, Reader, ReaderCard, Reply, Request, Sampling
+from memharness.reader import Embedder, Reader, ReaderCard, Reply, Request
 from memharness.types import (
     Answer,
     Asked,
@@ -35,7 +36,7 @@ from memharness.types import (
     Usage,
     parts_text,
 )
-from tests.run.toys import Counter4, Everything, NoOptions, Numbers, Right, card
+from tests.run.toys import Counter4, NoOptions, Numbers, Right, card
 
 BIG = 10_000_000
 
@@ -82,8 +83,6 @@ class RudeMemory(Memory):
 
     async def observe(self, items: Sequence[Item]) -> None:
         """Keep ids."""
-        if self.how == "hang-observe":
-            await asyncio.sleep(3600)
         self.ids += [item.id for item in items]
 
     def stored(self) -> Any:
@@ -109,8 +108,6 @@ class RudeMemory(Memory):
                 return list(self.ids)
             case "hang":
                 await asyncio.sleep(3600)
-            case "hang-in-thread":
-                await asyncio.to_thread(__import__("time").sleep, 3)
             case "odd-trace":
                 return Readout(good.evidence, trace={"object": object()})
             case "nan-trace":
@@ -125,10 +122,12 @@ class RudeMemory(Memory):
                 sys.exit(3)
             case "cancel":
                 raise asyncio.CancelledError
+            case "short":
+                return Readout(good.evidence[:1], available=len(self.ids))
             case "repeats":
                 return Readout(good.evidence + good.evidence)
             case "many":
-                return Readout(good.evidence * 100_000)
+                return Readout(good.evidence * 1000)
         return good
 
 
@@ -151,7 +150,7 @@ class WordyMemory(RudeMemory):
         answers = {
             "huge": Answer("x" * BIG),
             "surrogate": Answer("caf\udce9 \ud83d"),
-            "lines": Answer("one\ntwo\r\n\u2028three\x00\x1b[31m \"quoted\" – é 你 🐈"),
+            "lines": Answer('one\ntwo\r\n\u2028three\x00\x1b[31m "quoted" – é 你 🐈'),
             "none": Answer(None),
             "number": Answer(42),  # type: ignore[arg-type]
             "text": "just text",
@@ -264,6 +263,19 @@ class Rough(Reader):
                     if isinstance(part, Image):
                         self.media.open(part)
         return Reply("c0-0", usage)
+
+
+class Judge(Rough):
+    """Says what the environment tells it to, and is not cached, since that changes."""
+
+    def __init__(self, model: str, config: Any, media: MediaStore) -> None:
+        """Nothing to load."""
+        super().__init__(model, config, media)
+        self.card = replace(self.card, cache=False)
+
+    async def generate(self, request: Request) -> Reply:
+        """A verdict, or what should be one."""
+        return Reply(os.environ["MEMHARNESS_TEST_VERDICT"], Usage(text=1, output=1))
 
 
 class Vectors(Embedder):
@@ -382,7 +394,7 @@ class Odd(Numbers):
 
     def contexts(self, subset: str | None = None) -> Sequence[str]:
         """Two."""
-        return ["c0", "c0"] if self.options.how == "same-context" else ["c0", "c1"]
+        return ["c0", "c1"]
 
     def episode(self, context: str) -> Episode:
         """Three questions."""
@@ -395,8 +407,6 @@ class Odd(Numbers):
                 items = []
             case "no-questions":
                 cases = []
-            case "same-question":
-                cases.append(cases[0])
             case "surrogate":
                 broken = Text("What is word 1? \ud83d")
                 cases[1] = Case(Question(cases[1].question.id, context, (broken,)), cases[1].gold)
@@ -447,6 +457,3 @@ class Mumbling(Reader):
     async def generate(self, request: Request) -> Reply:
         """Half a JSON object, whatever the schema."""
         return Reply('{"candidates": [{"id": "1", "sup' if request.schema else "unknown", Usage(text=9, output=9))
-
-
-__all__ = ["Everything", "Sampling"]
