@@ -116,9 +116,9 @@ class MediaStore:
         if self._db is None:
             try:
                 self._index.parent.mkdir(parents=True, exist_ok=True)
-                self._db = sqlite3.connect(self._index, timeout=60, check_same_thread=False)
-                self._db.execute("PRAGMA journal_mode=WAL")
-                self._db.execute(
+                db = sqlite3.connect(self._index, timeout=60, check_same_thread=False)
+                db.execute("PRAGMA journal_mode=WAL")
+                db.execute(
                     "CREATE TABLE IF NOT EXISTS files "
                     "(path TEXT PRIMARY KEY, size INT, time INT, sha TEXT, mime TEXT, width INT, height INT)"
                 )
@@ -126,6 +126,7 @@ class MediaStore:
                 raise UserError(
                     f"{self._index}: cannot be used ({error}); delete it, or set MEMHARNESS_HOME to another folder"
                 ) from None
+            self._db = db
         return self._db
 
 

@@ -370,7 +370,7 @@ class Runner:
             self._write_record(opened, record, account)
         except (TypeError, ValueError, RecursionError) as error:  # `trace` or `extra` has no JSON form
             record.outcome, record.error = Outcome.METHOD_ERROR, _error(error, "trace")
-            record.answer, record.extra, record.trace, answer = None, {}, {}, Answer(None)
+            record.answer, record.evidence, record.extra, record.trace, answer = None, None, {}, {}, Answer(None)
             self._write_record(opened, record, account)
         self.progress.question(record.outcome.value)
         return answer

@@ -89,7 +89,8 @@ def setup(spec: RunSpec) -> Setup:
         if role in method.roles() and (lacking := needed - readers[roles.get(role, spec.reader)].card.capabilities):
             raise UserError(
                 f"{card.name}: role {role} needs a reader with the capability {', '.join(sorted(lacking))}; "
-                f"{roles.get(role, spec.reader)} has it not: bind another with --model {role}=SPEC, or choose an option that needs none"
+                f"{roles.get(role, spec.reader)} has it not: bind another with --model {role}=SPEC, "
+                f"or choose options that need none (`memharness show {card.name}`)"
             )
     view = _view(spec, readers[spec.reader])
     described = _describe(spec, benchmark, method, roles, readers, embedder, view)
