@@ -95,10 +95,10 @@ class Flips:
 def interval(values: ArrayLike, clusters: Sequence[Hashable] | None = None, *, level: float = 0.95) -> Interval:
     """Mean of per-item scores with the interval that fits the data.
 
-    Clustered values (fewer clusters than items, at least six) get mean ± t(G-1) × cluster-robust error, held within
-    0..1 when every value is 0 or 1. Otherwise binary values get Wilson's interval, or the exact one under 40 items or
-    at 0 or 1, and other values mean ± t(n-1) × standard error. One cluster in all tells nothing about clustering: the
-    items are then taken as independent, and `note` says so.
+    Clustered values (fewer clusters than items, at least six) get mean ± t(G-1) × cluster-robust error. Otherwise binary
+    values get Wilson's interval, or the exact one under 40 items or at 0 or 1, and other values mean ± t(n-1) ×
+    standard error. One cluster in all tells nothing about clustering: the items are then taken as independent, and
+    `note` says so. Bounds are held within 0..1 when every value lies there.
 
     Args:
         values: scores, shape (n,), in any order.
@@ -118,7 +118,7 @@ def interval(values: ArrayLike, clusters: Sequence[Hashable] | None = None, *, l
     if not len(x):
         return Interval(None, None, None, 0, groups, "none", "no items")
     if not np.isin(x, (0.0, 1.0)).all():
-        return _mean(x, codes, groups, level)
+        return _held(_mean(x, codes, groups, level), x)
     if codes is None or groups is None or groups in (1, len(x)):
         return _unknown_clustering(_proportion(int(x.sum()), len(x), groups, level))
     if x.min() == x.max() and groups >= MIN_CLUSTERS:
@@ -126,10 +126,14 @@ def interval(values: ArrayLike, clusters: Sequence[Hashable] | None = None, *, l
         exact = _clopper_pearson(groups if x[0] else 0, groups, level)
         note = f"all values equal: exact interval over the {groups} clusters"
         return Interval(float(x[0]), *exact, len(x), groups, "clopper-pearson", note)
-    clustered = _mean(x, codes, groups, level)
-    if clustered.low is None or clustered.high is None:
-        return clustered
-    return replace(clustered, low=max(clustered.low, 0.0), high=min(clustered.high, 1.0))
+    return _held(_mean(x, codes, groups, level), x)
+
+
+def _held(found: Interval, values: NDArray[np.float64]) -> Interval:
+    """The interval within 0..1 if every value lies there: a share cannot be below 0."""
+    if found.low is None or found.high is None or values.min() < 0 or values.max() > 1:
+        return found
+    return replace(found, low=max(found.low, 0.0), high=min(found.high, 1.0))
 
 
 def paired(
