@@ -95,8 +95,8 @@ class Flips:
 def interval(values: ArrayLike, clusters: Sequence[Hashable] | None = None, *, level: float = 0.95) -> Interval:
     """Mean of per-item scores with the interval that fits the data.
 
-    Clustered values (fewer clusters than items, at least six) get mean ± t(G-1) × cluster-robust error. Otherwise binary
-    values get Wilson's interval, or the exact one under 40 items or at 0 or 1, and other values mean ± t(n-1) ×
+    Clustered values (fewer clusters than items, at least six) get mean ± t(G-1) × cluster-robust error. Otherwise
+    binary values get Wilson's interval, or the exact one under 40 items or at 0 or 1, and other values mean ± t(n-1) ×
     standard error. One cluster in all tells nothing about clustering: the items are then taken as independent, and
     `note` says so. Bounds are held within 0..1 when every value lies there.
 
