@@ -485,7 +485,6 @@ def _item(conversation: Conversation, order: int, number: int, when: str, turn: 
         time=when,
         speaker=turn.text("speaker"),
         session=session,
-        label=turn.text("dia_id"),
         keys={"session": session},
     )
 

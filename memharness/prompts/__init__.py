@@ -175,7 +175,8 @@ class Renderer:
 def header(item: Item) -> str:
     """One line that says what an item is: its citable name, time, speaker, place."""
     place = item.place.name if item.place else None
-    return " · ".join(filter(None, (item.label, item.time, item.speaker, place)))
+    time = item.time and item.time.replace("T", " ")  # ISO 8601 as people write it
+    return " · ".join(filter(None, (item.label, time, item.speaker, place)))
 
 
 def choice_lines(question: Question, renderer: Renderer) -> tuple[Part, ...]:
