@@ -148,7 +148,11 @@ def options_told(members: Iterable[Summary]) -> set[tuple[str, str]]:
 def _cells(summary: Summary, told: Container[tuple[str, str]]) -> dict[str, str]:
     lead = summary["scores"].get(summary.get("primary") or "", {})
     method = summary["method"]
-    options = [f"{name}={value}" for name, value in (summary.get("config") or {}).items() if (method, name) in told]
+    options = [
+        f"{name}={value}"
+        for name, value in (summary.get("config") or {}).items()
+        if value not in (None, "") and (isinstance(value, str) or (method, name) in told)
+    ]
     marks = [
         mark for mark, yes in (("control", summary.get("control")), ("incomplete", not summary.get("complete"))) if yes
     ]

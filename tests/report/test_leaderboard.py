@@ -106,14 +106,14 @@ def test_runs_of_one_method_are_told_apart_by_their_options() -> None:
     ]
     assert options_told(runs) == {("graphmemix", "edges")}
     text = shown(*runs)
-    assert "graphmemix edges=True " in text
-    assert "graphmemix edges=False " in text
+    assert "graphmemix verifier=similarity edges=True " in text
+    assert "graphmemix verifier=similarity edges=False " in text
 
 
 def test_marks_of_controls_and_incomplete_runs() -> None:
     text = shown(summary(0.5, control=True), summary(0.6, complete=False))
-    assert "graphmemix (control)" in text
-    assert "graphmemix (incomplete)" in text
+    assert "graphmemix verifier=similarity (control)" in text
+    assert "graphmemix verifier=similarity (incomplete)" in text
 
 
 def test_tokens_a_question_are_of_the_whole_life() -> None:
