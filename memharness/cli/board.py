@@ -58,5 +58,7 @@ def runs(folders: Iterable[Path]) -> set[Path]:
     for folder in folders:
         for depth in range(DEPTH):
             for file in folder.glob("*/" * depth + "manifest.json"):
+                if ".old-" in file.parent.name:
+                    continue  # set aside by --fresh
                 found.setdefault(file.parent.resolve(), file.parent)  # named twice, it is still one run
     return set(found.values())

@@ -9,6 +9,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from memharness.identity import digest
 from memharness.ledger import KINDS, PHASES
 from memharness.report.tables import SAMPLE_WARNING, Summary, interval, limit_words, number, put, table
 from memharness.store import write_atomic
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 PLAIN = (
     "data_state",
     "bench",
+    "data_digest",
     "track",
     "control",
     "method",
@@ -44,10 +46,23 @@ def standing(summary: Summary) -> tuple[Any, ...]:
         summary["track"],
         summary["bench"],
         summary.get("primary") or "",
+        asked(summary),
         bool(summary.get("control")),
         -value if value is not None else float("inf"),
         summary["method"],
         summary["run"],
+    )
+
+
+def asked(summary: Summary) -> tuple[str, ...]:
+    """What was asked: digest of the data, subset, limit and ids. Only runs equal in these share a table."""
+    selection = summary.get("selection") or {}
+    subset, limit, ids = summary.get("subset"), selection.get("limit"), selection.get("ids")
+    return (
+        summary.get("data_digest") or "",
+        f"subset {subset}" if subset else "",
+        f"limit {limit}" if limit else "",
+        f"{len(ids)} ids {digest(ids)[:6]}" if ids else "",
     )
 
 
@@ -99,19 +114,25 @@ def write_csv(path: Path, summaries: Sequence[Summary]) -> None:
 
 
 def show_leaderboard(console: Console, summaries: Iterable[Summary]) -> None:
-    """Print one table for each benchmark, track, primary score and kind of data; controls below a line."""
+    """Print one table for each benchmark, track, primary score and set of questions; controls below a line."""
     from rich.text import Text
 
-    groups: dict[tuple[bool, str, str, str], list[Summary]] = {}
+    groups: dict[tuple[bool, str, str, str, tuple[str, ...]], list[Summary]] = {}
     for summary in sorted(summaries, key=standing):
         sample, primary = summary["data_state"] == "sample", summary.get("primary") or "no score"
-        groups.setdefault((sample, summary["track"], summary["bench"], primary), []).append(summary)
+        key = (sample, summary["track"], summary["bench"], primary, asked(summary))
+        groups.setdefault(key, []).append(summary)
+    alike: dict[tuple[bool, str, str, str], set[str]] = {}
+    for sample, track, bench, primary, questions in groups:
+        alike.setdefault((sample, track, bench, primary), set()).add(questions[0])
     warned = False
-    for (sample, track, bench, primary), members in groups.items():
+    for (sample, track, bench, primary, (data, *selection)), members in groups.items():
         if sample and not warned:
             warned = True
             console.print(Text(SAMPLE_WARNING, style="bold yellow"))
-        words = [bench, f"{track} track", primary, *(["SAMPLE"] if sample else [])]
+        words = [bench, f"{track} track", primary, *(["SAMPLE"] if sample else []), *filter(None, selection)]
+        if len(alike[sample, track, bench, primary]) > 1:
+            words.append(f"data {data[:8]}")
         _show_board(console, words, members)
 
 

@@ -41,7 +41,12 @@ def table(console: Console, *headings: str) -> Table:
     )
     for heading in headings:
         figures = heading.startswith(">")
-        made.add_column(heading.lstrip(">"), justify="right" if figures else "left", no_wrap=figures, overflow="fold")
+        made.add_column(
+            heading.lstrip(">"),
+            justify="right" if figures else "left",
+            no_wrap=figures or heading == "option",
+            overflow="fold",
+        )
     return made
 
 

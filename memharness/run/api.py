@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -38,6 +39,7 @@ from memharness.store import RequestCache, read_lines, write_atomic
 from memharness.types import (
     Answer,
     Case,
+    DataError,
     Evidence,
     Item,
     Outcome,
@@ -109,6 +111,8 @@ def _spawn(folder: RunFolder, n: int, progress: Progress) -> list[subprocess.Pop
     progress.note(f"{n + 1} processes work on {folder.path}")
     (folder.path / "logs").mkdir(exist_ok=True)
     command = [sys.executable, "-m", "memharness", "work", str(folder.path)]
+    # Processes that each take all cores for their models' threads get in each other's way. Ours is told too.
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // (n + 1))))
     out = []
     for number in range(n):
         with (folder.path / "logs" / f"worker-{number + 2}.log").open("ab") as log:
@@ -536,18 +540,24 @@ def _record(case: Case, answer: Answer | None, context: str, context_index: int,
     return record
 
 
+JSONL = '{"id": native id, "prediction": text, "evidence"?: [item ids]}'
+
+
 def _predictions(benchmark: Benchmark, path: Path) -> Any:
     if path.is_file() and path.suffix == ".jsonl":
         lines = datafile.read_lines(path)
-        if not lines or {"id", "prediction"} <= set(lines[0].values):
+        if not lines or "prediction" in lines[0].values:
             return _jsonl(lines)
     try:
         return list(benchmark.predictions(path))
     except NotImplementedError:
         raise UserError(
-            f"{path}: {benchmark.card.name} has no prediction format of its own; give JSONL lines "
-            '{"id": …, "prediction": …, "evidence"?: [item ids]}'
+            f"{path}: {benchmark.card.name} has no prediction format of its own; give JSONL lines {JSONL}"
         ) from None
+    except DataError as error:
+        if path.suffix != ".jsonl":
+            raise
+        raise DataError(f"{error} (or give JSONL lines {JSONL})") from None
 
 
 def _jsonl(lines: Sequence[datafile.Row]) -> list[tuple[str, Answer]]:

@@ -57,7 +57,7 @@ def open_benchmark(name: str, data: str | None, options: dict[str, Any], media: 
     if not (isinstance(found, type) and issubclass(found, Benchmark)):
         raise UserError(f"--bench {name}: {found!r} is not a Benchmark class")
     with plugin(f"benchmark {name}"):
-        config: Config = build(found.options_class, options, "-B", found.card.name)
+        config: Config = build(found.options_class, options, "-B", name)
         return found(resolve(found, data, media), config)
 
 

@@ -90,7 +90,7 @@ def setup(spec: RunSpec) -> Setup:
             raise UserError(
                 f"{card.name}: role {role} needs a reader with the capability {', '.join(sorted(lacking))}; "
                 f"{roles.get(role, spec.reader)} has it not: bind another with --model {role}=SPEC, "
-                f"or choose options that need none (`memharness show {card.name}`)"
+                f"or choose options that need none (`memharness show {spec.method}`)"
             )
     view = _view(spec, readers[spec.reader])
     described = _describe(spec, benchmark, method, roles, readers, embedder, view)
@@ -147,7 +147,7 @@ def _method(spec: RunSpec, method_class: type[Method[Any]], media: MediaStore) -
         return make_reader(name, spec.reader_options if name == spec.reader else {}, media).card.capabilities
 
     with plugin(f"method {spec.method}"):
-        config = build(method_class.config_class, spec.method_options, "-M", method_class.card.name)
+        config = build(method_class.config_class, spec.method_options, "-M", spec.method)
         return method_class(method_class.settle(config, able))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from memharness.cli.board import runs as found
 from memharness.report.leaderboard import options_told, rows, show_leaderboard, tokens_used, write_csv
 from memharness.report.tables import console_for
 from memharness.types import UserError
@@ -96,6 +97,23 @@ def test_samples_and_tracks_and_primaries_have_tables_of_their_own() -> None:
     ]  # fmt: skip
     assert " · SAMPLE · " in titles[-1]
     assert text.count("SAMPLE: measured on the bundled sample") == 1
+
+
+def test_other_data_and_other_questions_have_tables_of_their_own() -> None:
+    """Ranking a run of five questions, or of another file, above one of all is no ranking."""
+    limited = {"limit": "5-9", "ids": None}
+    text = shown(summary(data_digest="a" * 64), summary(data_digest="b" * 64), summary(selection=limited))
+    titles = [line for line in text.splitlines() if line.startswith("mem-gallery · ")]
+    assert len(titles) == 3
+    assert sum("data aaaaaaaa" in title for title in titles) == 1
+    assert sum("limit 5-9" in title for title in titles) == 1
+
+
+def test_runs_set_aside_by_fresh_are_not_listed(tmp_path: Path) -> None:
+    for name in ("atm-bm25-toy-1a2b3c4d", "atm-bm25-toy-1a2b3c4d.old-20261130-101010-ab12"):
+        (tmp_path / "runs" / name).mkdir(parents=True)
+        (tmp_path / "runs" / name / "manifest.json").write_text("{}")
+    assert {run.name for run in found([tmp_path])} == {"atm-bm25-toy-1a2b3c4d"}
 
 
 def test_runs_of_one_method_are_told_apart_by_their_options() -> None:
