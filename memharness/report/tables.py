@@ -82,7 +82,7 @@ def show_summary(console: Console, summary: Summary) -> None:
 
 
 def heading(summary: Summary) -> Text:
-    """`graphmemix on atm, read by smollm2`."""
+    """`graphmemix on atm, read by smollm2`, or `…, retrieval only`."""
     from rich.text import Text
 
     kind = " (control)" if summary.get("control") else ""
@@ -90,8 +90,7 @@ def heading(summary: Summary) -> Text:
         (summary["method"], "bold cyan"),
         f"{kind} on ",
         (summary["bench"], "bold cyan"),
-        ", read by ",
-        (summary["reader"], "bold cyan"),
+        *([", retrieval only"] if summary.get("until") else [", read by ", (summary["reader"], "bold cyan")]),
     )
 
 
