@@ -1,4 +1,4 @@
-"""What the command line calls: run, plan, score, verify and evaluate."""
+"""What the command line calls: run, score and verify a run; `plan` and `evaluate` have rooms of their own."""
 
 from __future__ import annotations
 
@@ -9,46 +9,51 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from memharness import datafile, ledger
-from memharness.benchmark import Ask, Benchmark, Observe
+from memharness import ledger
+from memharness.benchmark import Benchmark
 from memharness.media import MediaStore
 from memharness.metric import Metric, parse_metric
-from memharness.prompts import Renderer, answer_request
-from memharness.reader import count
+from memharness.prompts import Renderer
 from memharness.registry import entries, plugin
 from memharness.run import prices
 from memharness.run.data import open_benchmark
+from memharness.run.evaluate import Evaluation, evaluate
 from memharness.run.folder import RunFolder
 from memharness.run.gather import gather
 from memharness.run.kit import Models, RunKit
 from memharness.run.metered import Meter
+from memharness.run.plan import Plan, plan
 from memharness.run.progress import Progress, Quiet
 from memharness.run.runner import ITEMS, Runner
 from memharness.run.score import metric_list, rows, score
-from memharness.run.setup import Pick, Setup, make_reader, picks, setup
+from memharness.run.setup import Pick, Setup, inherit, make_reader, picks, setup
 from memharness.run.spec import RunSpec
 from memharness.run.summary import Summary, figures, same, summarise
-from memharness.run.wire import case_out, evidence_in, record_out
+from memharness.run.wire import evidence_in
 from memharness.run.work import Work
 from memharness.store import RequestCache, read_lines, write_atomic
 from memharness.types import (
-    Answer,
-    Case,
-    DataError,
-    Evidence,
-    Item,
     Outcome,
     Readout,
-    Record,
-    Usage,
     UserError,
-    did_you_mean,
 )
+
+__all__ = [
+    "Evaluation",
+    "Plan",
+    "evaluate",
+    "execute",
+    "inherit",
+    "load_summary",
+    "plan",
+    "rescore",
+    "verify",
+    "work",
+]
 
 # ----------------------------------------------------------------------------------------------------------- running
 
@@ -82,16 +87,6 @@ def execute(spec: RunSpec, progress: Progress, ready: Setup | None = None) -> Su
     if spec.workers > 1:
         _spawn(folder, spec.workers - 1, progress)
     return asyncio.run(_work(ready, chosen, progress))
-
-
-def inherit(spec: RunSpec) -> RunSpec:
-    """With `--readouts RUN`, everything up to the readout is that run's."""
-    if not spec.readouts:
-        return spec
-    before = RunSpec.from_json(RunFolder(Path(spec.readouts)).manifest()["spec"], spec.readouts)
-    kept = ("method", "bench", "data", "subset", "embedder", "budget", "items", "counters", "method_options",
-            "bench_options", "seed", "limit", "ids")  # fmt: skip
-    return replace(spec, **{name: getattr(before, name) for name in kept})
 
 
 def work(path: Path) -> None:
@@ -352,225 +347,3 @@ def _recompute(copy: RunFolder, spec: RunSpec, benchmark: Benchmark, stored: Sum
     for name in local & set(stored["scores"]):
         out += same(stored["scores"][name], recomputed[name], f"summary.json: scores.{name}.")
     return sorted(set(out))
-
-
-# ---------------------------------------------------------------------------------------------------------- planning
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What a run would do and cost, as far as can be said before anything is spent."""
-
-    contexts: int
-    questions: int | None
-    calls: Mapping[str, int]
-    tokens: Mapping[str, Mapping[str, int]]
-    price: float | None
-    price_date: str | None
-    notes: Sequence[str]
-    view: str
-    data_state: str
-    identity: str
-    folder: Path
-
-
-SAMPLED = 20  # questions whose prompts are built to estimate tokens
-
-
-def plan(spec: RunSpec) -> Plan:
-    """Estimate a run; nothing is loaded or spent. Evidence is sized as the first items, in the real prompt."""
-    ready = setup(inherit(spec))
-    return asyncio.run(_plan(ready))
-
-
-async def _plan(ready: Setup) -> Plan:
-    chosen = await picks(ready)
-    counts = [pick.count for pick in chosen]
-    questions = None if None in counts else sum(n or 0 for n in counts)
-    n = questions or 0
-    text, image, sized, observed = 0, 0, 0, 0
-    k = ready.spec.items or ITEMS
-    counter = ready.readers[ready.roles["answer"]].counter
-    for pick in chosen:
-        if pick.live or sized >= SAMPLED:
-            break
-        async for event in ready.benchmark.episode(pick.context).play():
-            if isinstance(event, Observe):
-                items: dict[str, Item] = {item.id: item for item in event.items}
-                observed = len(items)
-                renderer = Renderer(items, ready.view)
-            elif isinstance(event, Ask):
-                for case in list(event.cases)[: SAMPLED - sized]:
-                    evidence = tuple(Evidence(item) for item in list(items)[:k])
-                    request = answer_request(
-                        case.question, Readout(evidence), renderer, ready.sampling, ready.spec.prompt
-                    )
-                    tokens = count(counter, request.parts())
-                    text += tokens
-                    sized += 1
-    per_call = text // sized if sized else 0
-    calls: dict[str, int] = {}
-    tokens_by: dict[str, dict[str, int]] = {}
-    card = ready.method.card
-    if card.track == "evidence" and ready.reads:
-        calls["read"] = n
-        tokens_by["read"] = {"text": per_call * n, "image": image, "output": ready.spec.max_tokens * n}
-    for phases in ready.method.roles().values():
-        for phase in phases:
-            times = n if phase in ("recall", "answer") else len(chosen)
-            calls[phase] = calls.get(phase, 0) + times
-            sums = tokens_by.setdefault(phase, {"text": 0, "image": 0, "output": 0})
-            sums["text"] += per_call * times
-            sums["output"] += ready.spec.max_tokens * times
-    price, dated, notes = _estimate(ready, tokens_by)
-    if questions is None:
-        notes.append("this benchmark does not say how many questions it has; calls and tokens are unknown")
-    if ready.method.roles():
-        notes.append(f"{', '.join(ready.method.roles())}: at least one call a question is counted for each role")
-    if observed:
-        notes.append(f"evidence sized as {k} items of the first context ({observed} items)")
-    return Plan(
-        len(chosen), questions, calls, tokens_by, price, dated, notes, ready.view, ready.benchmark.data.state,
-        ready.chain.reply, ready.folder.path,
-    )  # fmt: skip
-
-
-def _estimate(ready: Setup, tokens: Mapping[str, Mapping[str, int]]) -> tuple[float | None, str | None, list[str]]:
-    if not ready.hosted:
-        return 0.0, None, []
-    total, dated = 0.0, ""
-    for name in ready.hosted:
-        price = prices.price_of(ready.readers[name].card.model if name in ready.readers else name)
-        if price is None:
-            return None, None, [f"{name}: no price is known; add one to the price table to have it estimated"]
-        dated = max(dated, price.as_of)
-        roles = {role for role, spec in ready.roles.items() if spec == name}
-        phases = {phase for role, used in ready.method.roles().items() if role in roles for phase in used}
-        phases |= {"read"} if name == ready.spec.reader else set()
-        sums = [tokens[phase] for phase in sorted(phases) if phase in tokens]
-        total += sum(price.of(Usage(text=row["text"], output=row["output"])) for row in sums)
-    left_out = [name for name in ready.hosted if name in (ready.spec.judge, ready.spec.embedder)]
-    return total, dated, [f"{name}: its calls are not in the estimate" for name in left_out]
-
-
-# ------------------------------------------------------------------------------------------ someone else's predictions
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """Official figures of someone else's predictions."""
-
-    bench: str
-    n: int
-    scores: Mapping[str, float]
-    contexts: Mapping[str, Mapping[str, float]]
-    unmatched: Sequence[str]
-    missing: int
-    data_state: str
-
-
-def evaluate(
-    bench: str, data: str | None, predictions: Path, options: Mapping[str, Any], subset: str | None = None
-) -> Evaluation:
-    """Score predictions in the benchmark's own file format, or JSONL `{"id", "prediction", "evidence"?}`.
-
-    Raises:
-        UserError: for a file in neither form, or ids that name no question.
-    """
-    if not predictions.exists():
-        raise UserError(f"--predictions {predictions}: no such file or folder")
-    benchmark = open_benchmark(bench, data, dict(options), MediaStore())
-    return asyncio.run(_evaluate(benchmark, predictions, subset))
-
-
-async def _evaluate(benchmark: Benchmark, predictions: Path, subset: str | None) -> Evaluation:
-    answers = dict(_predictions(benchmark, predictions))
-    if not answers:
-        raise UserError(f"{predictions}: holds no prediction")
-    left = set(answers)
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = RunFolder(Path(temporary) / "evaluate")
-        records, gold = folder.appender("records"), folder.appender("gold")
-        n = missing = 0
-        for context_index, context in enumerate(benchmark.contexts(subset)):
-            cases: list[Case] = []
-            async for event in benchmark.episode(context).play():
-                if isinstance(event, Ask):
-                    cases += event.cases
-            for index, case in enumerate(cases):
-                key = case.gold.native_id if case.gold.native_id in answers else case.question.id
-                answer = answers.get(key)
-                left.discard(key)
-                n += 1
-                missing += answer is None
-                records.add(record_out(_record(case, answer, context, context_index, index), {}))
-            gold.add(
-                {
-                    "context": context_index,
-                    "unit": 0,
-                    "name": context,
-                    "at": 0.0,
-                    "cases": [{"index": i, **case_out(c)} for i, c in enumerate(cases)],
-                }
-            )
-        if len(left) == len(answers):
-            raise UserError(
-                f"{predictions}: none of its {len(answers)} ids names a question of {benchmark.card.name}, "
-                f"first {min(left)!r}"
-                f"{did_you_mean(min(left), [c.gold.native_id for c in cases])}; is this the right --data?"
-            )
-        gather(folder)
-        await score(folder, metric_list(benchmark.metrics(), judge=False, answers=True), None, override=False)
-        scored = list(rows(folder))
-    by_context = {}
-    for context in dict.fromkeys(row.context for row in scored):
-        by_context[context] = dict(benchmark.report(row for row in scored if row.context == context))
-    few = by_context if 1 < len(by_context) <= min(100, n // 2) else {}  # not where each question is a context
-    return Evaluation(
-        benchmark.card.name, n, dict(benchmark.report(scored)), few, sorted(left), missing, benchmark.data.state
-    )
-
-
-def _record(case: Case, answer: Answer | None, context: str, context_index: int, index: int) -> Record:
-    outcome = Outcome.OK if answer is not None else Outcome.NOT_ASKED
-    record = Record(case.question.id, context, context_index, index, outcome)
-    if answer is not None:
-        record.answer, record.extra = answer.text, answer.extra
-        record.evidence = answer.readout.evidence if answer.readout else None
-    return record
-
-
-JSONL = '{"id": native id, "prediction": text, "evidence"?: [item ids]}'
-
-
-def _predictions(benchmark: Benchmark, path: Path) -> Any:
-    if path.is_file() and path.suffix == ".jsonl":
-        lines = datafile.read_lines(path)
-        if not lines or "prediction" in lines[0].values:
-            return _jsonl(lines)
-    try:
-        return list(benchmark.predictions(path))
-    except NotImplementedError:
-        raise UserError(
-            f"{path}: {benchmark.card.name} has no prediction format of its own; give JSONL lines {JSONL}"
-        ) from None
-    except DataError as error:
-        if path.suffix != ".jsonl":
-            raise
-        raise DataError(f"{error} (or give JSONL lines {JSONL})") from None
-
-
-def _jsonl(lines: Sequence[datafile.Row]) -> list[tuple[str, Answer]]:
-    out: dict[str, Answer] = {}
-    for line in lines:
-        name, text = line.values.get("id"), line.values.get("prediction")
-        if isinstance(name, bool) or not isinstance(name, str | int):
-            raise line.error("id", f"must be text, not {datafile.kind(name)}", "write the question's id")
-        if isinstance(text, bool) or not isinstance(text, str | int | float | None) or "prediction" not in line.values:
-            raise line.error("prediction", f"must be text or null, not {datafile.kind(text)}", "write the answer")
-        if str(name) in out:
-            raise line.error("id", f"{name!r} comes twice", "give each question one prediction")
-        listed = line.texts("evidence", ()) if line.has("evidence") else None
-        readout = None if listed is None else Readout(tuple(Evidence(item) for item in listed))
-        out[str(name)] = Answer(None if text is None else str(text), readout=readout)
-    return list(out.items())

@@ -59,6 +59,16 @@ class Setup:
         return self.spec.until != "recall"
 
 
+def inherit(spec: RunSpec) -> RunSpec:
+    """With `--readouts RUN`, everything up to the readout is that run's."""
+    if not spec.readouts:
+        return spec
+    before = RunSpec.from_json(RunFolder(Path(spec.readouts)).manifest()["spec"], spec.readouts)
+    kept = ("method", "bench", "data", "subset", "embedder", "budget", "items", "counters", "method_options",
+            "bench_options", "seed", "limit", "ids")  # fmt: skip
+    return replace(spec, **{name: getattr(before, name) for name in kept})
+
+
 def setup(spec: RunSpec) -> Setup:
     """Resolve a spec.
 
