@@ -161,6 +161,7 @@ async def _play(ready: Setup, chosen: Sequence[Pick], models: Models, units: Wor
 
 def _meter(ready: Setup, cache: RequestCache | None, progress: Progress) -> Meter:
     lines = ready.folder.appender("ledger")
+    limit = ready.spec.max_cost
     return Meter(
         lambda call: lines.add(call.line()),
         cache=cache,
@@ -168,7 +169,7 @@ def _meter(ready: Setup, cache: RequestCache | None, progress: Progress) -> Mete
         timeout=ready.spec.timeout,
         price=_price(ready),
         bound=prices.dearest().of,
-        max_cost=ready.spec.max_cost,
+        max_cost=limit and limit / ready.spec.workers,  # each process sees its own spending only
         tokens=progress.tokens,
     )
 

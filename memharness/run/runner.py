@@ -230,8 +230,9 @@ class Runner:
     async def _load(self, opened: Opened, folder: Path) -> bool:
         if self.readouts is not None:
             return True
-        if (
-            (folder / "READY").is_file()
+        if (  # a live episode is played again from its start, so what its memory held before is of another life
+            not opened.pick.live
+            and (folder / "READY").is_file()
             and not opened.error
             and await self._guard(opened, "load", opened.memory.load())
         ):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,6 +38,15 @@ def test_live_with_a_failing_reader_still_ends_and_counts_zero(tmp_path: Path) -
     summary = run(tmp_path, bench="Corridor", b={"contexts": 1}, r={"fail_on": "Step 2"})
     assert summary["outcomes"] == {"ok": 3, "reader_error": 1}
     assert summary["scores"]["won"]["value"] == 0.0 and summary["scores"]["won"]["n_valid"] == 0
+
+
+def test_a_live_episode_played_again_begins_with_an_empty_memory(tmp_path: Path) -> None:
+    size: dict[str, Any] = {"bench": "Corridor", "m": {"keep": True}, "b": {"contexts": 1}, "r": {"fail_on": "Step 2"}}
+    first = run(tmp_path, **size)
+    assert first["outcomes"]["reader_error"] == 1
+    again = run(tmp_path, **size)
+    evidence = [record["evidence"] for record in lines(again, "records.jsonl")]
+    assert evidence[:2] == [[["start"]], [["start"], ["s1"]]]
 
 
 def test_answer_track_with_five_roles_is_charged_by_role(tmp_path: Path) -> None:
