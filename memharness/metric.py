@@ -6,7 +6,7 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from memharness.types import Asked, Score, UserError, did_you_mean
@@ -58,13 +58,25 @@ class Metric(ABC):
 
 @dataclass(frozen=True)
 class Judged(Metric):
-    """A metric whose verdict a judge model gives. The engine makes the call: metered, cached, retried.
+    """A metric whose verdict a judge model gives. The engine makes the call: metered, cached, retried."""
 
-    Attributes:
-        rubric: name and version of the rubric; a part of the score's key.
-    """
+    @property
+    @abstractmethod
+    def rubric(self) -> str:
+        """Name and version of the rubric; a part of the score's key. A class attribute or a field will do."""
 
-    rubric: ClassVar[str]
+    @property
+    def batch(self) -> bool:
+        """Whether the answers to questions of a context that share `Gold.group` are judged in one call.
+
+        `ask` is then given all of them that need the judge, and `read` one of them with the common reply.
+        """
+        return False
+
+    @property
+    def key(self) -> Mapping[str, str]:
+        """What tells this judging from another, besides the judge; it goes into the key of the score."""
+        return {"rubric": self.rubric}
 
     def score(self, unit: Sequence[Asked], facts: Mapping[str, float]) -> Mapping[str, Score]:
         """Scores that need no call (an empty answer, a question that does not apply); empty if the judge must say."""
@@ -73,6 +85,10 @@ class Judged(Metric):
     @abstractmethod
     def ask(self, unit: Sequence[Asked]) -> Request:
         """The request to the judge."""
+
+    def ask_in_words(self, unit: Sequence[Asked]) -> Request:
+        """The request to a judge that cannot be held to a schema; by default the same without one."""
+        return replace(self.ask(unit), schema=None)
 
     @abstractmethod
     def read(self, unit: Sequence[Asked], reply: Reply) -> Mapping[str, Score]:

@@ -55,7 +55,7 @@ def boolean_verdict(
         right: the words that mean right.
         wrong: the words that mean wrong.
     """
-    objects = [reply] if isinstance(reply, Mapping) else list(_objects(reply))
+    objects = [reply] if isinstance(reply, Mapping) else list(json_objects(reply))
     return _agreed({_boolean(found[key], right, wrong) if key in found else "unparsed" for found in objects})
 
 
@@ -105,8 +105,8 @@ def _boolean(value: object, right: Collection[str], wrong: Collection[str]) -> V
     return "right" if word in right else "wrong" if word in wrong else "unparsed"
 
 
-def _objects(text: str) -> Iterator[Mapping[str, object]]:
-    """Yield the outermost JSON objects of a text, in order."""
+def json_objects(text: str) -> Iterator[Mapping[str, object]]:
+    """Yield the outermost JSON objects of a text, in order; reasoning up to the last `</think>` is not read."""
     decoder, start = json.JSONDecoder(), text.rpartition("</think>")[2].find("{")
     text = text.rpartition("</think>")[2]
     while start >= 0:

@@ -1,0 +1,1 @@
+"""Judges, their rubrics, and what they are measured on."""
