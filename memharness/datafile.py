@@ -168,6 +168,31 @@ def read_records(path: Path, *, inside: str = "") -> list[Row]:
     return as_rows(value, str(path))
 
 
+def stream_parquet(path: Path, batch: int = 16) -> Iterator[Row]:
+    """A parquet file's records, one after another, bytes inside structs included, in the memory of one row group.
+
+    Args:
+        path: the file.
+        batch: records that are Python objects at once.
+
+    Raises:
+        DataError: if there is no such file, or it cannot be read as parquet: at once, or from the record on where it
+            breaks.
+    """
+    import pyarrow
+    import pyarrow.parquet
+
+    number = 0
+    try:
+        with pyarrow.parquet.ParquetFile(existing(path), buffer_size=1 << 20, pre_buffer=False) as file:
+            for records in file.iter_batches(batch_size=batch):
+                for values in records.to_pylist():
+                    yield Row(values, f"{path}: record {number}")
+                    number += 1
+    except (pyarrow.ArrowException, OSError) as error:
+        raise DataError(f"{path}: from record {number} on: cannot be read as parquet ({error}); {REMEDY}") from None
+
+
 def refuse_repeats(ids: Iterable[tuple[str, Row]], field: str) -> None:
     """Refuse an id that two records share.
 

@@ -48,7 +48,8 @@ def best_answer(prediction: str, golds: Sequence[str]) -> Agreement:
 
 def fact_agreement(prediction: Iterable[Sequence[object]], gold: Iterable[Sequence[object]]) -> Agreement:
     """Return agreement of two sets of supporting facts (hotpot_evaluate_v1.py, update_sp)."""
-    return _agreement(set(map(tuple, prediction)), set(map(tuple, gold)))
+    said, wanted = set(map(tuple, prediction)), set(map(tuple, gold))
+    return _figures(len(said & wanted), len(said), len(wanted))
 
 
 def wiki_fact_agreement(prediction: Iterable[Fact], gold: Iterable[Fact]) -> Agreement:
@@ -70,9 +71,10 @@ def wiki_evidence(prediction: Iterable[Sequence[str]], gold: Iterable[Sequence[s
 def wiki_evidence_aliases(prediction: Sequence[Sequence[str]], gold: Sequence[Sequence[Sequence[str]]]) -> Agreement:
     """Return 2Wiki v1.1's agreement of evidence, where each gold triple is the list of its spellings.
 
-    Matches are counted over the predictions, so two spellings of one gold triple give recall 2 (kept: it is official).
+    Matches are counted over the distinct predictions, so two spellings of one gold triple give recall 2 (kept: it is
+    official).
     """
-    said = [_plain(triple) for triple in prediction]
+    said = {_plain(triple) for triple in prediction}
     accepted = {_plain(spelling) for spellings in gold for spelling in spellings}
     matches = sum(triple in accepted for triple in said)
     precision = matches / len(said) if said else 0.0
@@ -108,11 +110,15 @@ def hotpot_scores(
 
 
 def _agreement(prediction: Collection[Hashable], gold: Collection[Hashable]) -> Agreement:
+    """Agreement of lists that may hold one thing twice, counted as 2Wiki's script counts it."""
     found, missed = sum(one in gold for one in prediction), sum(one not in prediction for one in gold)
-    precision = found / len(prediction) if prediction else 0.0
-    recall = found / (found + missed) if found + missed else 0.0
-    exact = found == len(prediction) and missed == 0
-    return Agreement(float(exact), _f1(precision, recall), precision, recall)
+    return _figures(found, len(prediction), found + missed)
+
+
+def _figures(found: int, said: int, wanted: int) -> Agreement:
+    precision = found / said if said else 0.0
+    recall = found / wanted if wanted else 0.0
+    return Agreement(float(found == said == wanted), _f1(precision, recall), precision, recall)
 
 
 def _f1(precision: float, recall: float) -> float:

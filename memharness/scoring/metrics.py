@@ -154,11 +154,13 @@ class Retrieval(Metric):
         k: the cut.
         abstentions: count questions whose right answer is to decline, where they name evidence.
         forced: count questions whose memory is no larger than the gold evidence or than k.
+        over_all: count every question, those without gold as 0; the score is then named `name@k_all`.
     """
 
     k: int = 10
     abstentions: bool = False
     forced: bool = False
+    over_all: bool = False
     needs: ClassVar[Literal["answer", "readout"]] = "readout"
     name: ClassVar[str]
 
@@ -180,17 +182,17 @@ class Retrieval(Metric):
         return evidence.item
 
     def score(self, unit: Sequence[Asked], facts: Mapping[str, float]) -> Mapping[str, Score]:
-        """Score one question under `name@k`."""
-        return {f"{self.name}@{self.k}": self.one(unit[0])}
+        """Score one question under `name@k`, or `name@k_all`."""
+        return {f"{self.name}@{self.k}{'_all' if self.over_all else ''}": self.one(unit[0])}
 
     def one(self, asked: Asked) -> Score:
         """The score of one question."""
         gold = frozenset(map(self.pointer, asked.gold.evidence))
-        reason = self.excluded(asked, gold)
+        reason = None if self.over_all else self.excluded(asked, gold)
         if reason:
             return not_applicable(reason)
-        missing = readout_missing(asked)
-        return missing or Score(self.figure([self.pointer(e) for e in asked.record.evidence or ()], gold))
+        shown = [self.pointer(evidence) for evidence in asked.record.evidence or ()]
+        return readout_missing(asked) or Score(self.figure(shown, gold) if gold else 0.0)
 
     def excluded(self, asked: Asked, gold: frozenset[str]) -> str | None:
         """Why the figure says nothing about this question; None if it does."""

@@ -56,6 +56,7 @@ def gold_text(value: object) -> str | None:
     raise TypeError(f"a gold answer must be a string or a number, not {type(value).__name__}")
 
 
+@lru_cache(maxsize=64)  # exact match and F1 of one question ask for the same texts
 def hotpot(text: str) -> str:
     """Normalise as hotpot_evaluate_v1.py: lower case, ASCII punctuation deleted, a|an|the dropped, spaces collapsed."""
     return _collapse(_ARTICLES.sub(" ", text.lower().translate(_NO_PUNCTUATION)))

@@ -96,6 +96,22 @@ def test_exclusions_can_be_forced() -> None:
     assert only(Recall(k=10, abstentions=True), unit(gold="a", shown="a", abstain=True)).value == 1
 
 
+def test_over_all_questions_nothing_is_left_out() -> None:
+    """Beside the figure over questions with gold: those without count 0, those that say nothing as they are."""
+    metric = Recall(k=10, over_all=True)
+    assert str(metric) == "Recall(over_all=True)@10"
+    assert list(metric.score(unit(gold="a", shown="a"), {})) == ["recall@10_all"]
+    for case, value in (
+        (unit(shown="a"), 0),
+        (unit(gold="a", shown="a", abstain=True), 1),
+        (unit(gold="ab", shown="a", items=2), 0.5),
+        (unit(gold="a", shown="b", items=10), 0),
+    ):
+        assert only(metric, case) == Score(value)
+    assert only(metric, unit(gold="a", shown=None)).note == "no readout was recorded"
+    assert only(metric, unit(None, shown=None, outcome=Outcome.METHOD_ERROR)) == Score(0.0)
+
+
 def test_a_failure_is_no_exclusion() -> None:
     failed = unit(None, gold="a", shown=None, outcome=Outcome.METHOD_ERROR, items=50)
     for metric in (Recall(), RecallReadout(), RecallGold()):
