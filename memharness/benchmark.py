@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from memharness.types import Answer, Asset, Case, Finding, Item, Score
+from memharness.types import Answer, Asset, Case, Finding, Item, Readout, Score
 
 if TYPE_CHECKING:
     from memharness.config import Config
@@ -28,6 +28,8 @@ class BenchmarkCard:
         reveals: official instructions that give a category away, and the option that switches each off.
         errata: known defects of the data or the official scorer, and what is done about each.
         primary: name of the score that leads tables.
+        prompt: the harness's answer prompt for these questions; `direct.v1` where there is no memory to ask about.
+        steps: how the data is brought, where `data prepare` cannot bring all of it.
     """
 
     name: str
@@ -45,6 +47,8 @@ class BenchmarkCard:
     reveals: Sequence[str] = ()
     errata: Sequence[str] = ()
     images: bool = False
+    prompt: str = "answer.v1"
+    steps: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +126,19 @@ class ScoreRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Floor:
+    """An answer that reads nothing: what any score must be compared with. `memharness show NAME --floors` prints it.
+
+    Attributes:
+        name: `first option`, `always empty` …
+        answer: the answer to a case, given the items observed so far. It may use gold only to know a ceiling.
+    """
+
+    name: str
+    answer: Callable[[Case, Sequence[Item]], Answer]
+
+
+@dataclass(frozen=True, slots=True)
 class Data:
     """Resolved data of a benchmark.
 
@@ -180,6 +197,15 @@ class Benchmark(ABC):
         The default is the mean of every score over all units, and over each category as `name.category`.
         """
         return means(rows)
+
+    def floors(self) -> Sequence[Floor]:
+        """Floors of this benchmark's own, beside those that fit every one (empty, options by place, constants)."""
+        return ()
+
+    def gold_answer(self, case: Case) -> Answer:
+        """The gold itself as a prediction: what it scores is the ceiling under the official scorer."""
+        answers = case.gold.answers
+        return Answer(answers[0] if answers else None, readout=Readout(case.gold.evidence))
 
     def predictions(self, path: Path) -> Iterable[tuple[str, Answer]]:
         """Answers by native id from the benchmark's own prediction file or folder.

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from memharness.store import disk_error
 from memharness.types import DataError, Image, UserError, Video
 
 if TYPE_CHECKING:
@@ -52,6 +54,25 @@ class MediaStore:
         if not path.is_file():
             return Image(None, source=source)
         sha, mime, width, height = self._known(path, where, picture=True)
+        self._files[sha] = path
+        return Image(sha, mime, width, height, source)
+
+    def keep(self, data: bytes, source: str, where: str) -> Image:
+        """An Image for bytes that a data file holds: kept once by content, under `home()/media`.
+
+        Args:
+            data: an encoded picture.
+            source: the name the data gives it.
+            where: file, record and field that hold it, for the error.
+
+        Raises:
+            DataError: if the bytes are not a readable picture.
+        """
+        sha = hashlib.sha256(data).hexdigest()
+        path = home() / "media" / sha[:2] / sha
+        mime, width, height = _picture_header(io.BytesIO(data), where)  # nothing unreadable is kept
+        if not path.is_file():
+            _place(path, data)
         self._files[sha] = path
         return Image(sha, mime, width, height, source)
 
@@ -130,7 +151,18 @@ class MediaStore:
         return self._db
 
 
-def _picture_header(path: Path, where: str) -> tuple[str, int, int]:
+def _place(path: Path, data: bytes) -> None:
+    """Write a file that appears whole or not at all; several processes may write the same one."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_bytes(data)
+        temporary.replace(path)
+    except OSError as error:
+        raise disk_error(error, path) from None
+
+
+def _picture_header(path: Path | io.BytesIO, where: str) -> tuple[str, int, int]:
     from PIL import Image as Pillow
     from PIL import UnidentifiedImageError
 
@@ -141,7 +173,8 @@ def _picture_header(path: Path, where: str) -> tuple[str, int, int]:
                 width, height = height, width
             return Pillow.MIME.get(picture.format or "", ""), width, height
     except (UnidentifiedImageError, OSError, SyntaxError, ValueError, Pillow.DecompressionBombError) as error:
-        raise DataError(f"{where}: {path} is not a readable picture ({error}); fetch it again or remove it") from None
+        name = f"{path} " if isinstance(path, Path) else ""
+        raise DataError(f"{where}: {name}is not a readable picture ({error}); fetch it again or remove it") from None
 
 
 def _ours(name: Path) -> bool:

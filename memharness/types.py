@@ -176,6 +176,7 @@ class Question:
         derived: machine-made text about the question's pictures.
         time: when it is asked, ISO 8601, or None.
         form: `text`, `choice` or `action`.
+        prefill: words the benchmark makes every answer begin with; empty for none.
     """
 
     id: str
@@ -186,6 +187,7 @@ class Question:
     derived: tuple[Derived, ...] = ()
     time: str | None = None
     form: Literal["text", "choice", "action"] = "text"
+    prefill: str = ""
 
     def text(self) -> str:
         """The question's words."""

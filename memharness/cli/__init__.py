@@ -10,9 +10,13 @@ COMMANDS = {  # name: where it is, and its one line in the help
     "show": ("memharness.cli.look:show", "Show the card of a plug-in, or the summary of a run."),
     "score": ("memharness.cli.score:score", "Score a run again, without reading again."),
     "evaluate": ("memharness.cli.score:evaluate", "Score someone else's predictions with the official metrics."),
+    "judge": ("memharness.cli.judge:judge", "Judge a run's answers with a rubric; two judges give their agreement."),
+    "calibrate": ("memharness.cli.judge:calibrate", "Measure a judge on a bank of right and wrong answers."),
     "verify": ("memharness.cli.score:verify", "Recompute every figure of a run from its records."),
+    "parity": ("memharness.cli.parity:parity", "Ask two back ends of one model the same questions, and compare."),
     "leaderboard": ("memharness.cli.board:leaderboard", "Put runs into one table, on screen and as CSV."),
     "data": ("memharness.cli.data:data", "Prepare, check or locate a benchmark's data."),
+    "serve": ("memharness.cli.serve:serve", "Serve a model with vLLM behind the OpenAI API."),
     "doctor": ("memharness.cli.doctor:doctor", "Say what is installed and works, and what to do about the rest."),
 }
 HELP = """\

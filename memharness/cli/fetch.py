@@ -6,12 +6,12 @@ import re
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
+from memharness.cli.unpack import Told, unpacked
 from memharness.identity import digest, file_digest
 from memharness.media import tree_digest
 from memharness.store import disk_error
@@ -21,8 +21,6 @@ HUB = re.compile(r"hf://datasets/(?P<repo>[^/@]+/[^/@]+)@(?P<revision>[^/@]+)")
 BLOCK = 1 << 20
 TRIES = 4  # in a row without a byte of progress
 TIMEOUT = 60  # seconds without an answer
-
-Told = Callable[[int, int | None], None]  # bytes so far, and of the whole if known
 
 
 @dataclass(frozen=True)
@@ -64,17 +62,42 @@ def fetch(asset: Asset, folder: Path, held: str | None, tell: Told) -> Fetched:
     return found
 
 
+def placed(asset: Asset, folder: Path, held: str | None) -> Fetched:
+    """An asset that someone put into the folder by hand; nothing is fetched.
+
+    Raises:
+        UserError: if it is not there, or not what its publisher (or the first download) says.
+    """
+    target = folder / asset.path
+    wanted = asset.sha256 or held
+    if asset.url.startswith("hf://"):
+        if not target.is_dir() or not any(target.iterdir()):
+            raise UserError(f"{target}: is empty; put the files of {asset.url} there")
+        return _snapshot(asset.url, target, wanted)
+    if not target.is_file():
+        raise UserError(f"{target}: no such file; put there what {asset.url} holds")
+    found = Fetched(asset.url, file_digest(target), target.stat().st_size)
+    if problem := _problem(asset, found, wanted):
+        raise UserError(f"{target}: {problem}: it is not what {asset.url} holds; put the right file there")
+    return found
+
+
 def _check(asset: Asset, found: Fetched, wanted: str | None, part: Path) -> None:
-    if asset.size is not None and found.size != asset.size:
-        problem = f"{found.size:,} bytes where {asset.size:,} were published"
-    elif wanted is not None and found.sha256 != wanted:
-        problem = f"SHA-256 {found.sha256[:12]}… where {wanted[:12]}… is expected"
-    else:
+    problem = _problem(asset, found, wanted)
+    if problem is None:
         return
     part.unlink()  # a resumed download would only add to what is wrong
     raise UserError(
         f"{asset.url}: {problem}: it was damaged on the way or changed by its publisher; try again, or give --data PATH"
     )
+
+
+def _problem(asset: Asset, found: Fetched, wanted: str | None) -> str | None:
+    if asset.size is not None and found.size != asset.size:
+        return f"{found.size:,} bytes where {asset.size:,} were published"
+    if wanted is not None and found.sha256 != wanted:
+        return f"SHA-256 {found.sha256[:12]}… where {wanted[:12]}… is expected"
+    return None
 
 
 def _download(url: str, part: Path, tell: Told) -> None:
@@ -138,7 +161,13 @@ def _fetch_snapshot(url: str, target: Path, held: str | None) -> Fetched:
     if not match:
         raise UserError(f"{url}: expected hf://datasets/OWNER/NAME@REVISION")
     _snapshot_download(repo_id=match["repo"], repo_type="dataset", revision=match["revision"], local_dir=target)
-    files = {name: sha for name, sha in tree_digest(target).items() if not name.startswith(".cache/")}
+    return _snapshot(url, target, held)
+
+
+def _snapshot(url: str, target: Path, held: str | None) -> Fetched:
+    """A hub snapshot that lies in its folder, without the client's own notes and what came out of its archives."""
+    came = unpacked(target)
+    files = {name: sha for name, sha in tree_digest(target).items() if name not in came}
     found = Fetched(url, digest(files), sum((target / name).stat().st_size for name in files))
     if held is not None and found.sha256 != held:
         raise UserError(f"{url}: its files are not those of the first download; remove {target} and prepare it again")

@@ -75,7 +75,8 @@ def run(
         str | None, option("--embedder", panel=MODELS, metavar="E", default=DEFAULTS["embedder"], help="Embeds.")
     ] = None,
     prompt: Annotated[
-        str | None, option("--prompt", panel=MODELS, metavar="NAME", default=DEFAULTS["prompt"], help="For answering.")
+        str | None,
+        option("--prompt", panel=MODELS, metavar="NAME", default="the benchmark's own", help="For answering."),
     ] = None,
     max_tokens: Annotated[
         int | None,

@@ -206,10 +206,12 @@ def answer_request(
 ) -> Request:
     """The harness's answer prompt: evidence (or the readout's own parts), instruction, question, choices."""
     shown = renderer.evidence(readout.evidence) if readout.parts is None else readout.parts
+    shown = stripped(shown)
     slots: dict[str, Sequence[Part]] = {
-        "evidence": stripped(shown) or (Text("(none)"),),
+        "evidence": shown or (Text("(none)"),),
+        "shown": shown,  # for prompts that say nothing where nothing is shown
         "instruction": (Text(question.instruction),) if question.instruction else (),
         "question": stripped(renderer.parts(question)),
         "choices": stripped(choice_lines(question, renderer)),
     }
-    return Request(template(name).fill(slots), sampling)
+    return Request(template(name).fill(slots), sampling, prefill=question.prefill)

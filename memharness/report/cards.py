@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 LIMITS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<", "min_length": "length ≥", "max_length": "length ≤"}
 
 
-def show_card(console: Console, kind: str, name: str, target: str, plugin: Any) -> None:
+def show_card(
+    console: Console, kind: str, name: str, target: str, plugin: Any, more: Iterable[tuple[str, str]] = ()
+) -> None:
     """Print a plug-in's card and options.
 
     Args:
@@ -26,13 +28,14 @@ def show_card(console: Console, kind: str, name: str, target: str, plugin: Any) 
         name: how it is called on the command line.
         target: `module:Class`, and the distribution that brings it.
         plugin: the class.
+        more: what its card does not hold, as (name, words).
     """
     from rich.text import Text
 
     console.print(Text.assemble((name, "bold cyan"), f" ({kind})  ", (target, "dim")))
     card = getattr(plugin, "card", None)
     about = list(_card_lines(card)) if is_dataclass(card) else _doc_lines(plugin)
-    show_lines(console, about)
+    show_lines(console, [*about, *more])
     metric = kind == "metric" and is_dataclass(plugin)
     options = list(_metric_rows(plugin) if metric else _config_rows(_config_class(plugin)))
     if not options:

@@ -74,6 +74,10 @@ def show_summary(console: Console, summary: Summary) -> None:
         )
     console.print()
     show_scores(console, summary)
+    if summary.get("judgements"):
+        from memharness.report.judging import show_judgements
+
+        show_judgements(console, summary)
     show_outcomes(console, summary)
     show_cost(console, summary)
     for note in summary.get("notes", ()):
@@ -102,6 +106,7 @@ def conditions(summary: Summary) -> str:
     words.append(limit_words(summary))
     named = {**(summary.get("models") or {}), "judge": summary.get("judge"), "embedder": summary.get("embedder")}
     words += [f"{role} {spec}" for role, spec in named.items() if spec]
+    words += [f"rubric {key['rubric']}" for key in (summary.get("rubrics") or {}).values()]
     words += [
         f"{name}={mode}" for name, mode in (summary.get("config") or {}).items() if isinstance(mode, str) and mode
     ]

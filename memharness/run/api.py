@@ -9,17 +9,19 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from memharness import ledger
 from memharness.benchmark import Benchmark
 from memharness.media import MediaStore
-from memharness.metric import Metric, parse_metric
+from memharness.metric import Judged, Metric, parse_metric
 from memharness.prompts import Renderer
-from memharness.registry import entries, plugin
-from memharness.run import prices
+from memharness.registry import plugin
+from memharness.run import judgements, prices
+from memharness.run.asking import Asker, judges, out_of
 from memharness.run.data import open_benchmark
 from memharness.run.evaluate import Evaluation, evaluate
 from memharness.run.folder import RunFolder
@@ -29,7 +31,7 @@ from memharness.run.metered import Meter
 from memharness.run.plan import Plan, plan
 from memharness.run.progress import Progress, Quiet
 from memharness.run.runner import ITEMS, Runner
-from memharness.run.score import metric_list, rows, score
+from memharness.run.score import metric_classes, metric_list, rows, score
 from memharness.run.setup import Pick, Setup, inherit, make_reader, picks, setup
 from memharness.run.spec import RunSpec
 from memharness.run.summary import Summary, figures, same, summarise
@@ -202,9 +204,10 @@ async def _finish(ready: Setup, models: Models, progress: Progress) -> Summary:
     metrics = metric_list(ready.benchmark.metrics(), judge=bool(ready.spec.judge), answers=ready.reads)
     judge = None
     if ready.spec.judge:
-        judge = (await models.open(ready.spec.judge, "judge")).generate
+        judge = Asker(await models.open(ready.spec.judge, "judge"))
+        folder.appender("ledger").add(judge.begins(ready.spec.judge))
     await score(folder, metrics, judge)
-    summary = summarise(folder, ready.benchmark, notes, complete=True)
+    summary = summarise(folder, ready.benchmark, notes, complete=True, judge=ready.spec.judge, metrics=metrics)
     write_atomic(folder.path / "summary.json", json.dumps(summary, indent=1, ensure_ascii=False) + "\n")
     if not any(n for outcome, n in summary["outcomes"].items() if not Outcome(outcome).final):
         folder.finish()
@@ -258,10 +261,11 @@ def rescore(path: Path, judge: str | None, metrics: Sequence[str], max_cost: flo
     benchmark = open_benchmark(spec.bench, spec.data, dict(spec.bench_options), media)
     judge = judge or spec.judge
     chosen: list[Metric] = metric_list(benchmark.metrics(), judge=bool(judge), answers=spec.until != "recall")
-    classes = {name: entry.load() for name, entry in entries("metrics").items()} if metrics else {}
-    chosen += [parse_metric(text, classes) for text in metrics]
+    chosen += [parse_metric(text, metric_classes()) for text in metrics]
+    if judge is None and (lost := [str(metric) for metric in chosen if isinstance(metric, Judged)]):
+        raise UserError(f"--metric {lost[0]}: a judge has to say; name one with --judge")
     asyncio.run(_rescore(folder, spec, chosen, judge, media, max_cost))
-    summary = summarise(folder, benchmark, before["notes"], complete=before["complete"]) | {"judge": judge}
+    summary = summarise(folder, benchmark, before["notes"], complete=before["complete"], judge=judge, metrics=chosen)
     write_atomic(path / "summary.json", json.dumps(summary, indent=1, ensure_ascii=False) + "\n")
     return summary
 
@@ -277,33 +281,25 @@ async def _rescore(
     if judge is None:
         await score(folder, metrics, None)
         return
-    cache = RequestCache(Path(spec.out) / "cache" / "requests.sqlite")
     lines = folder.appender("ledger")
-    reader = make_reader(judge, {}, media)
-    if reader.card.hosted and max_cost is None:
-        raise UserError(f"{judge}: its calls cost money; give --max-cost USD")
-    meter = Meter(
-        lambda call: lines.add(call.line()),
-        cache=cache,
-        timeout=spec.timeout,
-        price=lambda model, usage: prices.cost(model, usage) if reader.card.hosted else 0.0,
-        bound=prices.dearest().of,
-        max_cost=max_cost,
-    )
-    models = Models({"answer": judge}, {judge: reader}, None, meter, lambda name: make_reader(name, {}, media))
+    opened = judges(
+        [judge], out_of(folder.path, spec.out), lambda call: lines.add(call.line()),
+        timeout=spec.timeout, max_cost=max_cost, media=media,
+    )  # fmt: skip
     try:
-        await score(folder, metrics, (await models.open(judge, "judge")).generate)
+        async with opened as found:
+            asker = Asker(found[judge])
+            lines.add(asker.begins(judge))
+            await score(folder, metrics, asker)
     finally:
-        await models.close()
         folder.close()
-        cache.close()
 
 
 def verify(path: Path) -> list[str]:
     """Recompute every figure of a run from its records and gold. Returns what differs; nothing if all is equal.
 
-    Local metrics are computed anew; verdicts of a judge are taken from `scores.jsonl`, since asking again would be
-    another measurement.
+    Local metrics are computed anew; a judge is not asked again, which would be another measurement: its verdicts are
+    read again from the replies that were kept.
 
     Raises:
         UserError: for an unfinished run, or data that are not at hand.
@@ -323,9 +319,12 @@ def verify(path: Path) -> list[str]:
 
 def _recompute(copy: RunFolder, spec: RunSpec, benchmark: Benchmark, stored: Summary) -> list[str]:
     kept = {row.unit: row for row in rows(copy)}
-    metrics = metric_list(benchmark.metrics(), judge=False, answers=spec.until != "recall")
-    asyncio.run(score(copy, metrics, None))
-    out = []
+    metrics = metric_list(benchmark.metrics(), judge=bool(stored["judge"]), answers=spec.until != "recall")
+    judged_by, own = stored.get("rubrics", {}), set(map(str, metrics))
+    metrics += [parse_metric(text, metric_classes()) for text in judged_by if text not in own]  # of `score --metric`
+    asyncio.run(score(copy, metrics, judgements.Kept(kept)))
+    keys = {str(metric): metric.key for metric in metrics if isinstance(metric, Judged)}
+    out = [f"{text}: judged by another rubric" for text, key in keys.items() if judged_by.get(text, key) != key]
     local: set[str] = set()
     for row in rows(copy):
         before = kept.get(row.unit)
@@ -344,7 +343,11 @@ def _recompute(copy: RunFolder, spec: RunSpec, benchmark: Benchmark, stored: Sum
     fresh = summarise(original, benchmark, stored["notes"], complete=stored["complete"])
     for key in ("n", "outcomes", "flags", "scores", "official", "tokens", "calls"):
         out += same(stored[key], fresh[key], f"summary.json: {key}.")
-    recomputed = figures(copy)
+    for key in ("judgements", "agreement"):
+        pairs: Iterable[tuple[Any, Any]] = zip_longest(stored.get(key, ()), fresh[key], fillvalue={})
+        out += [line for before, after in pairs for line in same(before, after, f"summary.json: {key}.")]
+    out += judgements.differences(copy)
+    recomputed = figures(rows(copy))
     for name in local & set(stored["scores"]):
         out += same(stored["scores"][name], recomputed[name], f"summary.json: scores.{name}.")
     return sorted(set(out))

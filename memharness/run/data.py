@@ -41,10 +41,30 @@ def resolve(benchmark: type[Benchmark], given: str | None, media: MediaStore) ->
     return Data(sample, "sample", media)
 
 
+def data_state(benchmark: type[Benchmark]) -> str:
+    """What a run without `--data` would use: `prepared`, `sample` or `none`."""
+    try:
+        return resolve(benchmark, None, MediaStore()).state
+    except UserError:
+        return "none"
+
+
 def sample_path(benchmark: type[Benchmark]) -> Path | None:
     """The bundled sample beside the benchmark's module, if it has one."""
     path = Path(inspect.getfile(benchmark)).parent / benchmark.sample
     return path if benchmark.sample and path.exists() else None
+
+
+def benchmark_class(name: str) -> type[Benchmark]:
+    """The class of a benchmark by name, `pkg.mod:Class` or `file.py:Class`.
+
+    Raises:
+        UserError: for an unknown name, one that cannot be imported, or one that is no Benchmark.
+    """
+    found = find("benchmarks", name)
+    if not (isinstance(found, type) and issubclass(found, Benchmark)):
+        raise UserError(f"--bench {name}: {found!r} is not a Benchmark class")
+    return found
 
 
 def open_benchmark(name: str, data: str | None, options: dict[str, Any], media: MediaStore) -> Benchmark:
@@ -53,9 +73,7 @@ def open_benchmark(name: str, data: str | None, options: dict[str, Any], media: 
     Raises:
         UserError: for an unknown name, option or path.
     """
-    found = find("benchmarks", name)
-    if not (isinstance(found, type) and issubclass(found, Benchmark)):
-        raise UserError(f"--bench {name}: {found!r} is not a Benchmark class")
+    found = benchmark_class(name)
     with plugin(f"benchmark {name}"):
         config: Config = build(found.options_class, options, "-B", name)
         return found(resolve(found, data, media), config)

@@ -10,24 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from memharness import datafile
-from memharness.benchmark import Ask, Benchmark
+from memharness.benchmark import Benchmark
 from memharness.media import MediaStore
 from memharness.run.data import open_benchmark
 from memharness.run.folder import RunFolder
 from memharness.run.gather import gather
+from memharness.run.play import play, record_of
 from memharness.run.score import metric_list, rows, score
 from memharness.run.wire import case_out, record_out
-from memharness.types import (
-    Answer,
-    Case,
-    DataError,
-    Evidence,
-    Outcome,
-    Readout,
-    Record,
-    UserError,
-    did_you_mean,
-)
+from memharness.types import Answer, Case, DataError, Evidence, Readout, UserError, did_you_mean
 
 
 @dataclass(frozen=True)
@@ -66,32 +57,30 @@ async def _evaluate(benchmark: Benchmark, predictions: Path, subset: str | None)
         folder = RunFolder(Path(temporary) / "evaluate")
         records, gold = folder.appender("records"), folder.appender("gold")
         n = missing = 0
+        names: list[str] = []
         for context_index, context in enumerate(benchmark.contexts(subset)):
-            cases: list[Case] = []
-            async for event in benchmark.episode(context).play():
-                if isinstance(event, Ask):
-                    cases += event.cases
-            for index, case in enumerate(cases):
-                key = case.gold.native_id if case.gold.native_id in answers else case.question.id
-                answer = answers.get(key)
-                left.discard(key)
+            played = await play(benchmark.episode(context), lambda case, items: answers.get(_key(case, answers)))
+            for index, (case, answer) in enumerate(played.cases):
+                left.discard(_key(case, answers))
                 n += 1
                 missing += answer is None
-                records.add(record_out(_record(case, answer, context, context_index, index), {}))
+                records.add(record_out(record_of(case, answer, context, context_index, index), {}))
             gold.add(
                 {
                     "context": context_index,
                     "unit": 0,
                     "name": context,
                     "at": 0.0,
-                    "cases": [{"index": i, **case_out(c)} for i, c in enumerate(cases)],
+                    "cases": [{"index": i, **case_out(case)} for i, (case, _) in enumerate(played.cases)],
+                    "facts": played.facts,
                 }
             )
+            names = [case.gold.native_id for case, _ in played.cases]
         if len(left) == len(answers):
             raise UserError(
                 f"{predictions}: none of its {len(answers)} ids names a question of {benchmark.card.name}, "
                 f"first {min(left)!r}"
-                f"{did_you_mean(min(left), [c.gold.native_id for c in cases])}; is this the right --data?"
+                f"{did_you_mean(min(left), names)}; is this the right --data?"
             )
         gather(folder)
         await score(folder, metric_list(benchmark.metrics(), judge=False, answers=True), None, override=False)
@@ -105,13 +94,9 @@ async def _evaluate(benchmark: Benchmark, predictions: Path, subset: str | None)
     )
 
 
-def _record(case: Case, answer: Answer | None, context: str, context_index: int, index: int) -> Record:
-    outcome = Outcome.OK if answer is not None else Outcome.NOT_ASKED
-    record = Record(case.question.id, context, context_index, index, outcome)
-    if answer is not None:
-        record.answer, record.extra = answer.text, answer.extra
-        record.evidence = answer.readout.evidence if answer.readout else None
-    return record
+def _key(case: Case, answers: Mapping[str, Answer]) -> str:
+    """What a prediction calls this question: its native id, else the id that methods see."""
+    return case.gold.native_id if case.gold.native_id in answers else case.question.id
 
 
 JSONL = '{"id": native id, "prediction": text, "evidence"?: [item ids]}'

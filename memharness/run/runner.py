@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from memharness import ledger
 from memharness.benchmark import Ask, Fact, Observe
-from memharness.budget import RunBudget, counters
+from memharness.budget import Remembering, RunBudget, counters
 from memharness.ledger import Account, Clock, charging
 from memharness.method import Answers, Control, Memory, Recalls
 from memharness.prompts import Renderer, answer_request
@@ -89,9 +89,9 @@ class Runner:
         self._changed = asyncio.Event()
         self._observing = 0
         self._sessions = 0
-        self._counters = (
-            counters(setup.spec.counters, models.role("answer").counter) if setup.spec.budget is not None else ()
-        )
+        reader = Remembering(models.role("answer").counter)
+        self._counters = counters(setup.spec.counters, reader) if setup.spec.budget is not None else ()
+        self._noted = counters(("reader", "nominal28"), reader)
         self._records = setup.folder.appender("records")
         self._gold = setup.folder.appender("gold")
         self._ledger = setup.folder.appender("ledger")
@@ -389,7 +389,9 @@ class Runner:
             if opened.error:
                 record.outcome, record.error = Outcome.METHOD_ERROR, opened.error
                 return Answer(None)
-            budget = RunBudget(self.setup.spec.items, self.setup.spec.budget, self._counters, opened.renderer)
+            budget = RunBudget(
+                self.setup.spec.items, self.setup.spec.budget, self._counters, opened.renderer, self._noted
+            )
             answer = await self._answer(opened, case, record, budget, stage)
             if record.outcome is Outcome.NOT_ASKED:
                 record.outcome = Outcome.OK

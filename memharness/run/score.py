@@ -4,52 +4,50 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from numbers import Real
 
 from memharness.benchmark import ScoreRow
-from memharness.ledger import Account, charging
 from memharness.metric import Judged, Metric
-from memharness.reader import Reply, Request
-from memharness.registry import fault
+from memharness.reader import Reply
+from memharness.registry import entries, fault
+from memharness.run.asking import Judging, NoReply
 from memharness.run.folder import RunFolder
 from memharness.run.gather import pairs
-from memharness.run.metered import Timeout
 from memharness.run.wire import case_in, record_in, row_in, row_out
 from memharness.store import atomic, encode, read_lines
-from memharness.types import Asked, DataError, Outcome, OverWindow, ReaderError, Score, Status, Usage, UserError
+from memharness.types import Asked, DataError, Outcome, Score, Status, Usage, UserError
 
-Judge = Callable[[Request], Awaitable[Reply]]
 BATCH = 512  # units scored at once: bounds memory, keeps a judge busy
 
+Unit = tuple[str, str, list[Asked], Mapping[str, float]]  # its kind, its id, its questions, facts
 
-def units(folder: RunFolder, metrics: Sequence[Metric]) -> Iterator[tuple[str, str, list[Asked], Mapping[str, float]]]:
-    """(unit kind, unit id, its questions, facts), streamed; groups and episodes come when their context has ended."""
+
+def grouped(told: Iterable[Asked | Mapping[str, float]], metrics: Sequence[Metric]) -> Iterator[Unit]:
+    """Questions as the units that metrics score; groups and episodes come when their context has ended.
+
+    Args:
+        told: questions, context by context; a mapping is the facts of the context before it.
+        metrics: what decides which kinds of units there are.
+    """
     kinds = {metric.unit for metric in metrics}
     context = -1
     groups: dict[str, list[Asked]] = {}
     episode: list[Asked] = []
     facts: Mapping[str, float] = {}
 
-    def ended() -> Iterator[tuple[str, str, list[Asked], Mapping[str, float]]]:
+    def ended() -> Iterator[Unit]:
         for name, members in groups.items():
             yield "group", name, members, {}
         if episode:
             yield "episode", episode[0].record.context, episode, facts
 
-    for record_line, gold_line in pairs(folder):
-        if record_line is None:
-            facts = gold_line["facts"]
+    for asked in told:
+        if not isinstance(asked, Asked):
+            facts = asked
             continue
-        case = case_in(gold_line)
-        try:
-            record = record_in(record_line)
-        except (KeyError, ValueError, TypeError) as error:
-            where = f"{folder.path / 'records.jsonl'}: question {case.question.id}"
-            raise DataError(f"{where}: damaged ({type(error).__name__}: {error}); run again with --fresh") from None
-        asked = Asked(case.question, case.gold, record)
         if asked.record.context_index != context:
             yield from ended()
             context, groups, episode, facts = asked.record.context_index, {}, [], {}
@@ -62,41 +60,73 @@ def units(folder: RunFolder, metrics: Sequence[Metric]) -> Iterator[tuple[str, s
     yield from ended()
 
 
-async def score(folder: RunFolder, metrics: Sequence[Metric], judge: Judge | None, *, override: bool = True) -> None:
+def asked_in(folder: RunFolder) -> Iterator[Asked | Mapping[str, float]]:
+    """What the files of a gathered run say, in order."""
+    for record_line, gold_line in pairs(folder):
+        if record_line is None:
+            yield gold_line["facts"]
+            continue
+        case = case_in(gold_line)
+        try:
+            record = record_in(record_line)
+        except (KeyError, ValueError, TypeError) as error:
+            where = f"{folder.path / 'records.jsonl'}: question {case.question.id}"
+            raise DataError(f"{where}: damaged ({type(error).__name__}: {error}); run again with --fresh") from None
+        yield Asked(case.question, case.gold, record)
+
+
+async def score(folder: RunFolder, metrics: Sequence[Metric], judge: Judging | None, *, override: bool = True) -> None:
     """Write `scores.jsonl`, one line a unit.
 
     Args:
         folder: a gathered run.
         metrics: what to score; judged metrics need a judge.
-        judge: asks the judge; metered, cached and retried by the engine.
+        judge: gives the replies that judged metrics read.
         override: a unit that failed has no score of its own, whatever a metric made of its missing answer. Off for
             `evaluate`, where the official scorer's own treatment of missing answers is wanted.
     """
-    stream = units(folder, metrics)
     with atomic(folder.path / "scores.jsonl") as file:
-        while batch := list(islice(stream, BATCH)):
-            made = await asyncio.gather(*(_row(*unit, metrics, judge, override) for unit in batch))
-            file.writelines(encode(row_out(row)) + "\n" for row in made)
+        async for row in scored(lambda: asked_in(folder), metrics, judge, override=override):
+            file.write(encode(row_out(row)) + "\n")
 
 
-async def _row(
+async def scored(
+    told: Callable[[], Iterable[Asked | Mapping[str, float]]],
+    metrics: Sequence[Metric],
+    judge: Judging | None,
+    *,
+    override: bool = True,
+) -> AsyncIterator[ScoreRow]:
+    """The rows that `score` writes, streamed; `told` gives questions and facts as `grouped` takes them, each time."""
+    if judge is not None:
+        await judge.prepare(told(), metrics)
+    stream = grouped(told(), metrics)
+    while batch := list(islice(stream, BATCH)):
+        for row in await asyncio.gather(*(score_unit(*unit, metrics, judge, override) for unit in batch)):
+            yield row
+
+
+async def score_unit(
     kind: str,
     name: str,
     unit: Sequence[Asked],
     facts: Mapping[str, float],
     metrics: Sequence[Metric],
-    judge: Judge | None,
+    judge: Judging | None,
     override: bool,
 ) -> ScoreRow:
+    """The scores of one unit by the metrics of its kind; see `score`."""
     first = unit[0]
     scores: dict[str, Score] = {}
+    replies: dict[str, list[str]] = {}
     for metric in metrics:
         if metric.unit != kind:
             continue
         with _named(metric, name):
             found = metric.score(unit, facts)
             if isinstance(metric, Judged) and not found and judge is not None:
-                found = await _judged(metric, unit, judge)
+                found, reply = await _judged(metric, unit, judge)
+                replies |= {str(metric): reply} if reply else {}
         _check(metric, name, found)
         if override and (why := _failed(unit, metric.needs)):
             found = {
@@ -115,6 +145,7 @@ async def _row(
         scores,
         _failed(unit, "answer"),
         first.gold.native_id,
+        {"replies": replies} if replies else {},
     )
 
 
@@ -158,17 +189,23 @@ def _failed(unit: Sequence[Asked], needs: str) -> str | None:
     return None
 
 
-async def _judged(metric: Judged, unit: Sequence[Asked], judge: Judge) -> Mapping[str, Score]:
+async def _judged(
+    metric: Judged, unit: Sequence[Asked], judge: Judging
+) -> tuple[Mapping[str, Score], list[str] | None]:
+    """Scores by a judge, and its reply as [text, why it ended], from which they can be read again."""
+    blank = metric.read(unit, Reply("", Usage()))
     if _failed(unit, "answer"):
-        return metric.read(unit, Reply("", Usage()))
-    record = unit[0].record
-    with charging(Account(record.context, record.question, record.attempt), "judge"):
-        try:
-            reply = await judge(metric.ask(unit))
-        except (ReaderError, OverWindow, Timeout) as error:
-            blank = metric.read(unit, Reply("", Usage()))
-            return {key: Score(None, Status.JUDGE_ERROR, str(error)[:500]) for key in blank}
-    return metric.read(unit, reply)
+        return blank, None
+    try:
+        reply = await judge.reply(metric, unit)
+    except NoReply as error:
+        return {key: Score(None, Status.JUDGE_ERROR, str(error)) for key in blank}, None
+    return metric.read(unit, reply), [reply.text, reply.finish]
+
+
+def metric_classes() -> Mapping[str, type[Metric]]:
+    """The classes that a metric may be named by, as `parse_metric` takes them."""
+    return {name: entry.load() for name, entry in entries("metrics").items()}
 
 
 def metric_list(metrics: Iterable[Metric], *, judge: bool, answers: bool) -> list[Metric]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from memharness.benchmark import Ask, Benchmark, Episode
+from memharness.benchmark import Ask, Benchmark, Episode, Recorded
 from memharness.budget import counters
 from memharness.config import build, resolved
 from memharness.identity import Chain, digest
@@ -80,6 +80,7 @@ def setup(spec: RunSpec) -> Setup:
         spec = replace(spec, reader=spec.models["answer"], models=others)
     media = MediaStore()
     benchmark = open_benchmark(spec.bench, spec.data, dict(spec.bench_options), media)
+    spec = replace(spec, prompt=spec.prompt or benchmark.card.prompt)
     method_class = find("methods", spec.method)
     if not (isinstance(method_class, type) and issubclass(method_class, Method)):
         raise UserError(f"--method {spec.method}: {method_class!r} is not a Method class")
@@ -343,6 +344,8 @@ async def _question_names(episode: Episode) -> list[tuple[str, str]]:
     """Opaque and native id of each question of a recorded episode."""
     if episode.live:
         raise UserError(f"--limit: live episode {episode.context} does not say how many questions it plans")
+    if isinstance(episode, Recorded):  # its play() may prepare pictures
+        return [(case.question.id, case.gold.native_id) for case in episode.cases]
     names: list[tuple[str, str]] = []
     async for event in episode.play():
         if isinstance(event, Ask):

@@ -23,6 +23,7 @@ class RunSpec:
         view: `pixels` or `captions`; None takes pixels if the reader sees pictures.
         until: `recall` stops before reading.
         readouts: run folder whose readouts are read again with this reader.
+        prompt: the answer prompt by name and version; empty is the benchmark's own.
     """
 
     method: str
@@ -44,7 +45,7 @@ class RunSpec:
     method_options: Mapping[str, Any] = field(default_factory=dict)
     bench_options: Mapping[str, Any] = field(default_factory=dict)
     reader_options: Mapping[str, Any] = field(default_factory=dict)
-    prompt: str = "answer.v1"
+    prompt: str = ""
     max_tokens: int = 64
     seed: int = 0
     workers: int = 1

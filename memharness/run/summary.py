@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import sys
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from memharness.benchmark import Benchmark
+from memharness.benchmark import Benchmark, ScoreRow
 from memharness.ledger import KINDS
+from memharness.metric import Judged, Metric
+from memharness.run import judgements
+from memharness.run.agreement import agreements
 from memharness.run.folder import RunFolder
 from memharness.run.score import rows
 from memharness.stats import interval
@@ -19,8 +23,8 @@ from memharness.types import Status
 Summary = dict[str, Any]
 
 
-def figures(folder: RunFolder) -> dict[str, dict[str, Any]]:
-    """Each score's figures, from `scores.jsonl` alone.
+def figures(scored: Iterable[ScoreRow]) -> dict[str, dict[str, Any]]:
+    """Each score's figures, from its rows alone.
 
     `value`, `low`, `high` and `n` are over all units it applies to, failures counting 0; `value_valid` and `n_valid`
     over those with a value of their own.
@@ -29,7 +33,7 @@ def figures(folder: RunFolder) -> dict[str, dict[str, Any]]:
     valid: dict[str, array[int]] = {}
     clusters: dict[str, list[str]] = {}
     statuses: dict[str, dict[str, int]] = {}
-    for row in rows(folder):
+    for row in scored:
         cluster = sys.intern(row.cluster)
         for name, score in row.scores.items():
             if score.status is Status.NOT_APPLICABLE:
@@ -85,6 +89,8 @@ def costs(folder: RunFolder, asked: Mapping[str, Mapping[str, int]]) -> dict[str
     """
     ready: dict[str, str] = {}  # context → worker whose observation counts
     observed: dict[tuple[str, str], dict[str, int]] = {}  # (context, worker) → what its observation cost
+    judged: dict[float, dict[str, int]] = {}  # when a scoring pass began → what its judge cost; the last one counts
+    judge_price: dict[float, float] = {}
     tokens: dict[str, dict[str, int]] = {
         phase: {kind: sums.get(kind, 0) for kind in KINDS} for phase, sums in asked.items()
     }
@@ -93,6 +99,7 @@ def costs(folder: RunFolder, asked: Mapping[str, Mapping[str, int]]) -> dict[str
     spent = {"tokens": 0, "calls": 0, "price": 0.0}
     price, priced = 0.0, True
     for path in folder.files("ledger"):
+        began = 0.0
         for _, line in read_lines(path):
             kind = line["kind"]
             if kind == "clock":
@@ -100,6 +107,8 @@ def costs(folder: RunFolder, asked: Mapping[str, Mapping[str, int]]) -> dict[str
                     seconds[phase] = seconds.get(phase, 0.0) + value
             if kind == "ready":
                 ready.setdefault(line["context"], path.stem)
+            if kind == "model":
+                began = line.get("judging", began)
             if kind in ("clock", "ready", "model"):
                 continue
             total = line["text"] + line["image"] + line["output"]
@@ -109,20 +118,26 @@ def costs(folder: RunFolder, asked: Mapping[str, Mapping[str, int]]) -> dict[str
                 spent["price"] += line["price"] or 0.0
             if line["price"] is None and kind == "generate":
                 priced = False
-            price += (line["price"] or 0.0) if line["status"] == "ok" else 0.0
-            if line["phase"] in ("observe", "judge") and line["status"] == "ok":
-                owner = (line["context"], path.stem) if line["phase"] == "observe" else ("", "judge")
-                sums = observed.setdefault(owner, dict.fromkeys((*KINDS, "calls"), 0))
-                for name in KINDS:
-                    sums[name] += line[name]
-                sums["calls"] += 1
-    for (context, worker), sums in observed.items():
-        phase = "judge" if worker == "judge" else "observe"
-        if phase == "judge" or ready.get(context, worker) == worker:
-            phase_sums = tokens.setdefault(phase, dict.fromkeys(KINDS, 0))
-            for name in KINDS:
-                phase_sums[name] += sums[name]
-            calls[phase] = calls.get(phase, 0) + sums["calls"]
+            if line["status"] != "ok":
+                continue
+            if line["phase"] == "judge":
+                judge_price[began] = judge_price.get(began, 0.0) + (line["price"] or 0.0)
+                _add(judged.setdefault(began, {}), line)
+                continue
+            price += line["price"] or 0.0
+            if line["phase"] == "observe":
+                _add(observed.setdefault((line["context"], path.stem), {}), line)
+    counted = [
+        ("observe", sums) for (context, worker), sums in observed.items() if ready.get(context, worker) == worker
+    ]
+    if judged:
+        price += judge_price[max(judged)]
+        counted.append(("judge", judged[max(judged)]))
+    for phase, sums in counted:
+        phase_sums = tokens.setdefault(phase, dict.fromkeys(KINDS, 0))
+        for name in KINDS:
+            phase_sums[name] += sums[name]
+        calls[phase] = calls.get(phase, 0) + sums["calls"]
     return {
         "tokens": tokens,
         "calls": calls,
@@ -132,12 +147,67 @@ def costs(folder: RunFolder, asked: Mapping[str, Mapping[str, int]]) -> dict[str
     }
 
 
-def summarise(folder: RunFolder, benchmark: Benchmark, notes: Sequence[str], *, complete: bool) -> Summary:
-    """The summary of a scored run; see `memharness run --json` for its keys."""
+def judged(folder: RunFolder, benchmark: Benchmark) -> dict[str, Any]:
+    """What further judges said of a run, one entry a judge and rubric, and how far they agree.
+
+    An entry's `official` figures are those of the benchmark's report that the judge's scores make or change.
+    """
+    found = judgements.of_run(folder)
+    return {
+        "judgements": [
+            {
+                "file": str(one.path.relative_to(folder.path)),
+                **one.head,
+                "scores": figures(one.rows),
+                "official": _official(folder, benchmark, one),
+            }
+            for one in found
+        ],
+        "agreement": agreements(found),
+    }
+
+
+def _official(folder: RunFolder, benchmark: Benchmark, judgement: judgements.Judgement) -> dict[str, float]:
+    names, said = set(judgement.head["names"]), {row.unit: row.scores for row in judgement.rows}
+
+    def scored(judge: bool) -> Iterable[ScoreRow]:
+        for row in rows(folder):
+            others = {name: score for name, score in row.scores.items() if name not in names}
+            yield replace(row, scores={**others, **(said.get(row.unit, {}) if judge else {})})
+
+    without, report = benchmark.report(scored(judge=False)), benchmark.report(scored(judge=True))
+    return {name: value for name, value in report.items() if name not in without or without[name] != value}
+
+
+def _add(sums: dict[str, int], line: Mapping[str, Any]) -> None:
+    for name in KINDS:
+        sums[name] = sums.get(name, 0) + line[name]
+    sums["calls"] = sums.get("calls", 0) + 1
+
+
+def summarise(
+    folder: RunFolder,
+    benchmark: Benchmark,
+    notes: Sequence[str],
+    *,
+    complete: bool,
+    judge: str | None = None,
+    metrics: Iterable[Metric] = (),
+) -> Summary:
+    """The summary of a scored run; see `memharness run --json` for its keys.
+
+    Args:
+        folder: the run, scored.
+        benchmark: makes the official figures.
+        notes: what a reader of the figures should know.
+        complete: whether every question has its outcome.
+        judge: who gave the replies that judged metrics read, if anyone was asked.
+        metrics: what it was scored by; of judged ones the summary names the rubric.
+    """
     manifest = folder.manifest()
     memory, spec = manifest["described"]["memory"], manifest["spec"]
     counts, flags, asked = outcomes(folder)
-    scores = figures(folder)
+    scores = figures(rows(folder))
     primary = benchmark.card.primary if benchmark.card.primary in scores else next(iter(scores), "")
     return {
         "run": str(folder.path),
@@ -160,7 +230,9 @@ def summarise(folder: RunFolder, benchmark: Benchmark, notes: Sequence[str], *, 
         "budget": spec["budget"],
         "items": spec["items"],
         "view": manifest["described"]["readout"]["view"],
-        "judge": spec["judge"],
+        "judge": judge,
+        "rubrics": {str(metric): dict(metric.key) for metric in metrics if isinstance(metric, Judged)},
+        **judged(folder, benchmark),
         "embedder": spec["embedder"] if memory["embedder"] else None,
         "models": spec["models"],
         "config": memory["config"],

@@ -5,9 +5,12 @@ from __future__ import annotations
 import functools
 import hashlib
 import http.server
+import io
 import json
+import random
 import re
 import threading
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -25,8 +28,9 @@ SHA = hashlib.sha256(CONTENT).hexdigest()
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Serves CONTENT under every path; `cut` breaks answers off after so many bytes; `ranges` is what was asked."""
+    """Serves `content` under every path; `cut` breaks answers off after so many bytes; `ranges` is what was asked."""
 
+    content = CONTENT
     cut: int | None = None
     status: int | None = None
     resumes = True
@@ -50,10 +54,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_error(self.server.status)
             return
         start = int(re.findall(r"\d+", asked)[0]) if asked and self.server.resumes else 0
-        if start >= len(CONTENT):
+        if start >= len(self.server.content):
             self.send_error(416)
             return
-        body = CONTENT[start:]
+        body = self.server.content[start:]
         self.send_response(206 if start else 200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -78,7 +82,7 @@ def nobody(done: int, whole: int | None) -> None:
     """Tell nobody."""
 
 
-def bench(folder: Path, *assets: Asset, revision: str = "r1") -> str:
+def bench(folder: Path, *assets: Asset, revision: str = "r1", steps: tuple[str, ...] = ()) -> str:
     """A benchmark by file, with these assets."""
     file = folder / f"bench_{revision}_{len(list(folder.glob('bench_*')))}.py"
     file.write_text(
@@ -88,7 +92,7 @@ def bench(folder: Path, *assets: Asset, revision: str = "r1") -> str:
         "class Tiny(Benchmark):\n"
         f"    card = BenchmarkCard(name='tiny', title='Tiny', paper='', licence='CC0', source='http://x',\n"
         f"        revision={revision!r}, version=1, splits={{}}, counts={{}}, cluster='', primary='em',\n"
-        f"        assets={list(assets)!r})\n"
+        f"        assets={list(assets)!r}, steps={steps!r})\n"
         "    options_class = Config\n"
         "    sample = ''\n"
         "    def contexts(self, subset=None): return ['a', 'b']\n"
@@ -100,6 +104,12 @@ def bench(folder: Path, *assets: Asset, revision: str = "r1") -> str:
         "        return [Finding('error', 'line 1', 'is broken')] if broken else [Finding('info', '', 'fine')]\n"
     )
     return f"{file}:Tiny"
+
+
+def counts(out: str) -> dict[str, list[str]]:
+    """What `data check` counted: here, and as published."""
+    found = (line.rsplit("  ", 2) for line in out.splitlines())
+    return {name.strip(): [cell.strip() for cell in cells if cell.strip()] for name, *cells in found}
 
 
 # ---------------------------------------------------------------------------------------------------------- downloads
@@ -254,7 +264,8 @@ def test_prepared_data_are_found_and_checked(cli: Cli, tmp_path: Path, server: S
     assert "prepared data" in said.err
     said = cli("data", "check", name)
     assert said.code == 0
-    assert "2 contexts, 0 questions" in said.out
+    assert counts(said.out)["contexts"] == ["2"]
+    assert counts(said.out)["questions"] == ["0"]
     assert "no errors" in said.out
 
 
@@ -302,8 +313,87 @@ def test_two_processes_do_not_prepare_one_folder(cli: Cli, tmp_path: Path, serve
     Claims(lock).close()
 
 
+def test_prepare_shows_the_size_and_ends_with_the_check(cli: Cli, tmp_path: Path, server: Server) -> None:
+    name = bench(tmp_path, Asset(f"{server.url}/x", "x.bin", SHA, len(CONTENT)), Asset(f"{server.url}/y", "y.bin"))
+    said = cli("data", "prepare", name, "--accept-licence")
+    assert "size: 1.0 MB and 1 of 2 downloads of a size not stated" in said.err
+    assert "Tiny: prepared data at" in said.err
+    assert "no errors" in said.err
+
+
+def test_offline_it_says_which_files_to_put_where_and_takes_them_there(cli: Cli, tmp_path: Path, home: Path) -> None:
+    gone = "http://127.0.0.1:9"
+    assets = (Asset(f"{gone}/x", "deep/x.bin", SHA, len(CONTENT)), Asset("hf://datasets/o/n@1", "hub"))
+    name = bench(tmp_path, *assets, steps=("ask the authors for the pictures",))
+    folder = home / "data" / "tiny"
+    said = cli("data", "prepare", name, "--accept-licence", "--placed")
+    assert said.code == 2
+    assert f"{folder}/deep/x.bin: no such file; put there what {gone}/x holds" in said.err
+    assert f"{gone}/x\n    → {folder}/deep/x.bin  {len(CONTENT):,} bytes  SHA-256 {SHA}\n" in said.err
+    assert f"hf://datasets/o/n@1 (all its files)\n    → {folder}/hub\n" in said.err
+    assert "what cannot be fetched for you:\n  ask the authors for the pictures\n" in said.err
+    assert f"memharness data prepare {name} --placed" in said.err
+    (folder / "deep").mkdir(parents=True)
+    (folder / "deep/x.bin").write_bytes(b"wrong")
+    assert "5 bytes where" in cli("data", "prepare", name, "--accept-licence", "--placed").err
+    (folder / "deep/x.bin").write_bytes(CONTENT)
+    assert f"{folder}/hub: is empty" in cli("data", "prepare", name, "--accept-licence", "--placed").err
+    (folder / "hub").mkdir()
+    (folder / "hub/a.parquet").write_bytes(b"one")
+    said = cli("data", "prepare", name, "--accept-licence", "--placed")
+    assert said.code == 0
+    assert json.loads((folder / "PREPARED.json").read_text())["assets"]["hub"]["size"] == 3
+    (folder / "hub/a.parquet").write_bytes(b"two")
+    assert "not those of the first" in cli("data", "prepare", name, "--accept-licence", "--placed").err
+
+
+@pytest.mark.parametrize("cut", [None, 500])
+def test_an_archive_is_unpacked_beside_itself_and_not_fetched_again(
+    cli: Cli, tmp_path: Path, server: Server, home: Path, cut: int | None
+) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as file:
+        file.writestr("json/game.json", "{}")
+        file.writestr("json/noise.bin", random.Random(0).randbytes(1500))
+    server.content, server.cut = packed.getvalue(), cut
+    name = bench(tmp_path, Asset(f"{server.url}/a.zip", "games/a.zip"))
+    said = cli("data", "prepare", name, "--accept-licence")
+    folder = home / "data" / "tiny"
+    assert said.code == 0
+    assert (folder / "games/json/game.json").read_text() == "{}"
+    assert json.loads((folder / "PREPARED.json").read_text())["assets"]["games/a.zip"]["unpacked"] == 2
+    asked = len(server.ranges)
+    assert cli("data", "prepare", name, "--accept-licence").code == 0
+    assert len(server.ranges) == asked
+
+
+def test_an_archive_of_a_snapshot_is_unpacked_and_its_files_are_not_taken_for_the_publishers(
+    cli: Cli, tmp_path: Path, home: Path
+) -> None:
+    name = bench(tmp_path, Asset("hf://datasets/o/n@1", "hub"))
+    hub = home / "data/tiny/hub"
+    (hub / "video").mkdir(parents=True)
+    with zipfile.ZipFile(hub / "video/clips.zip", "w") as file:
+        file.writestr("one.mp4", b"film")
+        file.writestr("inner.zip", b"stays packed")
+    for _ in range(2):
+        assert cli("data", "prepare", name, "--accept-licence", "--placed").code == 0
+        assert (hub / "video/one.mp4").read_bytes() == b"film"
+    note = json.loads((home / "data/tiny/PREPARED.json").read_text())
+    assert note["assets"]["hub"]["size"] == (hub / "video/clips.zip").stat().st_size
+
+
+def test_an_archive_that_is_no_archive_leaves_no_mark(cli: Cli, tmp_path: Path, server: Server, home: Path) -> None:
+    said = cli("data", "prepare", bench(tmp_path, Asset(f"{server.url}/a", "a.zip")), "--accept-licence")
+    assert said.code == 2
+    assert "a.zip: cannot be unpacked" in said.err
+    assert not (home / "data/tiny/PREPARED.json").exists()
+
+
 def test_a_benchmark_without_assets_says_where_to_get_it(cli: Cli, tmp_path: Path) -> None:
-    assert "get it from http://x and give --data PATH" in cli("data", "prepare", bench(tmp_path)).err
+    said = cli("data", "prepare", bench(tmp_path, steps=("sign the form at http://x/form",)))
+    assert "get it from http://x and give --data PATH" in said.err
+    assert "sign the form" in said.err
 
 
 def test_check_exits_with_1_on_an_error(cli: Cli, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from memharness import registry
-from memharness.cli import doctor
+from memharness.cli import doctor, look
 from memharness.registry import Entry
 from tests.cli.conftest import RUN, TOYS, Said
 
@@ -30,6 +30,50 @@ def test_list_of_one_kind_and_as_json(cli: Cli) -> None:
     found = json.loads(cli("list", "readers", "--json").out)
     assert list(found) == ["readers"]
     assert found["readers"][0].keys() == {"kind", "name", "target", "distribution"}
+
+
+def test_list_of_benchmarks_says_what_each_holds_and_where_its_data_are(cli: Cli, home: Path) -> None:
+    prepared = home / "data" / "hotpotqa"
+    prepared.mkdir(parents=True)
+    (prepared / "PREPARED.json").write_text("{}")
+    out = cli("list", "benchmarks").out
+    rows = {
+        line.split("  ")[0]: [cell.strip() for cell in line.split("  ") if cell.strip()] for line in out.splitlines()
+    }
+    holds = "10 conversations, 272 sessions, 5,882 turns, 1,986 questions, …"
+    assert rows["locomo"] == ["locomo", "LoCoMo", holds, "CC BY-NC 4.0 (data and code)", "f1", "sample"]
+    assert rows["hotpotqa"][-2:] == ["joint_f1", "prepared"]
+    assert "sample: only the small bundled sample is here" in out
+    found = {row["name"]: row for row in json.loads(cli("list", "benchmarks", "--json").out)["benchmarks"]}
+    assert found["locomo"]["counts"]["questions"] == 1986
+    assert found["locomo"]["target"] == "memharness.benchmarks.locomo:LoCoMo"
+
+
+@pytest.mark.parametrize(
+    ("target", "reason"),
+    [
+        ("no.such.module:Bench", "cannot import no.such.module"),
+        ("memharness.types:Gold", "is not a Benchmark class"),
+        ("memharness.types:Nothing", "has no Nothing"),
+    ],
+)
+def test_a_broken_benchmark_does_not_break_the_list(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, target: str, reason: str
+) -> None:
+    real = registry.entries
+    broken = Entry("benchmarks", "torn", target, "outside")
+    for module in (look, registry):
+        monkeypatch.setattr(
+            module, "entries", lambda kind: {**real(kind), **({"torn": broken} if kind == "benchmarks" else {})}
+        )
+    said = cli("list", "benchmarks")
+    assert said.code == 0
+    row = next(line for line in said.out.splitlines() if line.startswith("torn"))
+    assert "broken: " in row
+    assert reason in row
+    assert "locomo" in said.out
+    found = {row["name"]: row for row in json.loads(cli("list", "benchmarks", "--json").out)["benchmarks"]}
+    assert reason in found["torn"]["broken"]
 
 
 def test_list_imports_no_plugin() -> None:
@@ -61,8 +105,21 @@ def test_show_a_benchmark_has_paper_licence_and_options(cli: Cli) -> None:
         "default from",
         "adversarial",
         "open | choice",
+        "reveals",
+        "answer.v1",
+        "LoCoMoScores",
+        "Recall(abstentions=True)@10",
+        "each qa with its `<model>_prediction`",
+        'JSON lines {"id": native id',
     ):
         assert words in out
+    assert "cannot be fetched" not in out
+
+
+def test_show_a_benchmark_without_a_prediction_file_or_with_steps(cli: Cli) -> None:
+    out = cli("show", f"{TOYS}:Numbers").out
+    assert 'predictions  JSON lines {"id": native id' in out
+    assert "not published yet: there is nothing to fetch" in cli("show", "m2ca").out
 
 
 def test_show_a_method_says_where_defaults_come_from(cli: Cli) -> None:

@@ -15,22 +15,29 @@ from memharness.benchmarks.hotpotqa import HotpotQA
 from memharness.benchmarks.locomo import LoCoMo
 from memharness.benchmarks.mem_gallery import MemGallery
 from memharness.metric import Metric
+from memharness.registry import entries, find
 from memharness.types import Answer, Case
 
 CANARY = "xqzcanaryxqz"
 
 
 class Planted(Episode):
-    """A recorded episode with a canary in every gold object."""
+    """An episode with a canary in every gold object."""
 
     def __init__(self, inner: Episode) -> None:
         """Wrap an episode."""
-        self.inner, self.context, self.planned = inner, inner.context, inner.planned
+        self.inner, self.context, self.planned, self.live = inner, inner.context, inner.planned, inner.live
 
     async def play(self) -> AsyncGenerator[Observe | Ask | Fact, list[Answer]]:
         """The same events; gold evidence stays as it is, since the oracle may return it."""
-        async for event in self.inner.play():
-            yield Ask([self.plant(case) for case in event.cases]) if isinstance(event, Ask) else event
+        events = self.inner.play()
+        answers: list[Answer] | None = None
+        while True:
+            try:
+                event = await (anext(events) if answers is None else events.asend(answers))
+            except StopAsyncIteration:
+                return
+            answers = yield Ask([self.plant(case) for case in event.cases]) if isinstance(event, Ask) else event
 
     def plant(self, case: Case) -> Case:
         """Plant it in each field that is words."""
@@ -74,6 +81,14 @@ def planted(kind: type[Benchmark]) -> type[Benchmark]:
 
 
 ATM, Gallery, Loco, Hotpot = planted(ATMBench), planted(MemGallery), planted(LoCoMo), planted(HotpotQA)
+
+
+def __getattr__(name: str) -> type[Benchmark]:
+    """`of_NAME` for any benchmark by its name, with underscores for dashes."""
+    for known in entries("benchmarks"):
+        if name == f"of_{known.replace('-', '_')}":
+            return planted(find("benchmarks", known))
+    raise AttributeError(name)
 
 
 def sings(run: Path, out: Path) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +139,17 @@ def test_token_budget_is_counted_as_shown_and_never_cut_in_silence(tmp_path: Pat
     records = lines(fit, "records.jsonl")
     assert fit["outcomes"] == {"ok": 6} and all(max(r["cost"].values()) <= 15 for r in records)
     assert set(records[0]["cost"]) == {"quarter", "nominal28+quarter"} and "short_readout" in records[0]["flags"]
+
+
+def test_a_record_carries_native_and_nominal_cost_without_a_budget(tmp_path: Path) -> None:
+    size = {"contexts": 1, "questions": 2}
+    free = run(tmp_path / "a", b=size)
+    costs = [record["cost"] for record in lines(free, "records.jsonl")]
+    assert all(set(cost) == {"quarter", "nominal28+quarter"} and cost["quarter"] > 0 for cost in costs)
+    manifest = json.loads((Path(free["run"]) / "manifest.json").read_text())
+    assert manifest["described"]["readout"]["counters"] == []  # what is only noted is no part of the identity
+    held = run(tmp_path / "b", b=size, budget=10_000, counters=("qwen3-vl",))
+    assert set(lines(held, "records.jsonl")[0]["cost"]) == {"quarter", "nominal28+quarter", "qwen3-vl+quarter"}
 
 
 def test_empty_reply_is_an_answer_with_a_flag(tmp_path: Path) -> None:

@@ -1,0 +1,367 @@
+"""M2CA-Bench: long sessions of making and talking about pictures, and which earlier ones each turn needs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from memharness.benchmark import Ask, Benchmark, BenchmarkCard, Episode, Fact, Floor, Observe, ScoreRow, means
+from memharness.benchmarks.m2ca.layouts import Asset, Session, Turn, read_sessions
+from memharness.benchmarks.m2ca.sets import PICTURE, ReadoutSet, RetrievedSet, picture_id
+from memharness.config import Config, option
+from memharness.datafile import as_rows, read_json, read_lines
+from memharness.identity import opaque_id
+from memharness.media import MediaStore
+from memharness.metric import Metric
+from memharness.scoring.metrics import backed
+from memharness.types import (
+    Answer,
+    Case,
+    DataError,
+    Derived,
+    Evidence,
+    Finding,
+    Gold,
+    Image,
+    Item,
+    Question,
+    Readout,
+    Text,
+    UserError,
+    did_you_mean,
+)
+
+COUNTS = {"contexts": 100, "questions": 2000}
+OFFICIAL = {"All": "em", "Long": "em@11-20", "Hard": "em@very_hard@11-20"}
+INSTRUCTION = (
+    "Which of the earlier pictures does this turn need? Reply with their labels alone, separated by commas, such as "
+    "{}; or with none, if it needs no earlier picture."
+)
+
+
+class M2CAOptions(Config):
+    """Toggles of M2CA-Bench."""
+
+    memory: Literal["forced", "free"] = option(
+        "forced",
+        "What memory is given of a turn: the picture and words of the data (teacher forcing, so that retrieval is "
+        "measured on the same pictures for all), or what the method itself answered.",
+        source="memharness; the paper does not say",
+    )
+
+
+class M2CABench(Benchmark):
+    """Each session is a context, played live: a turn is asked, then what came of it is observed.
+
+    Items are the pictures, labelled by their order of creation, and the words of each turn. A question is a turn; its
+    answer is the set of earlier pictures that it needs, which may be empty.
+
+    The set is what the reader's reply lists, where the harness read a readout out to a reader (evidence track). It is
+    the pictures of the answer's own readout, where the method answered by itself (answer track) or a prediction names
+    evidence: then the words and pictures of the answer are free to be the reply to the user. `readout_em` and its like
+    score the readout in either case.
+    """
+
+    card = BenchmarkCard(
+        name="m2ca",
+        title="M2CA-Bench",
+        paper="Wang et al., Cognitive-structured Multimodal Agent, arXiv:2607.08497",
+        licence="none stated: the data are not published (WEAVEBench: Apache-2.0 as its code says)",
+        source="https://github.com/caseclose/cma-harness (a project page: data announced, not released)",
+        revision="project page @ bce472f; no data published; layout of memharness",
+        version=1,
+        splits={
+            "all": "all sessions",
+            "en zh": "the sessions of that language, where the data state it",
+            "NAME": "the session of that id",
+        },
+        counts=COUNTS,
+        cluster="the session",
+        primary="em",
+        reveals=("WEAVEBench's words name their pictures (Image #k): there retrieval is reading, not memory",),
+        errata=(
+            "the paper calls the metric accuracy of the predicted index; gold sets are empty or plural as well, so it "
+            "is equality of sets here, and two empty sets are equal",
+            "the project page names the cuts All, Long and Hard, the paper Full, Medium and Hard: its Medium is turns "
+            "11-20, not the difficulty",
+            "the runtime of 12.7 s a turn is of the row with a 32B controller, not of the 8B one the abstract names",
+            "the paper reports no trivial policies: floors stand beside every method here",
+            "pictures are numbered as they were created; turns that make none have no number, so it is not the turn's",
+        ),
+        images=True,
+        steps=(
+            "M2CA-Bench is not published yet: there is nothing to fetch",
+            "sessions of your own: sessions/*.json in the layout of the bundled sample, named by --data",
+            "WEAVEBench: fetch hf://datasets/WeiChow/WEAVE and name the folder of its test/test.json by --data",
+        ),
+    )
+    options_class = M2CAOptions
+    options: M2CAOptions
+
+    def contexts(self, subset: str | None = None) -> Sequence[str]:
+        """The sessions in file order; `subset` may name a language or one session."""
+        if subset is None or subset == "all":
+            return list(self.sessions)
+        chosen = [name for name, session in self.sessions.items() if subset in (name, session.lang)]
+        if not chosen:
+            known = [*self.sessions, *{session.lang: None for session in self.sessions.values() if session.lang}]
+            hint = did_you_mean(subset, known)
+            raise UserError(f"subset {subset!r}: no such session or language{hint}; there are: {', '.join(known)}")
+        return chosen
+
+    def episode(self, context: str) -> Episode:
+        """One session, to be played from its first turn."""
+        return LiveSession(self.sessions[context], self.pictures[context], self.options.memory)
+
+    @cached_property
+    def sessions(self) -> Mapping[str, Session]:
+        """The sessions by id, validated.
+
+        Raises:
+            DataError: for data that are not in a known layout.
+        """
+        return {session.id: session for session in self._read[0]}
+
+    @cached_property
+    def pictures(self) -> Mapping[str, Mapping[str, Image]]:
+        """The pictures of each session by asset id.
+
+        Raises:
+            DataError: for a picture that cannot be read, or is not the one the data state.
+        """
+        return {
+            name: {asset.id: _image(asset, session, self.data.media) for asset in session.assets.values()}
+            for name, session in self.sessions.items()
+        }
+
+    @cached_property
+    def _read(self) -> tuple[Sequence[Session], Sequence[Path]]:
+        return read_sessions(self.data.path)
+
+    def metrics(self) -> Sequence[Metric]:
+        """The set a turn was answered from, then the readout's own."""
+        return (RetrievedSet(), ReadoutSet())
+
+    def report(self, rows: Iterable[ScoreRow]) -> Mapping[str, float]:
+        """All, Long and Hard as the project page names them, then the means of every score, also by task type."""
+        found = means(backed(rows))
+        return {name: found[key] for name, key in OFFICIAL.items() if key in found} | found
+
+    def floors(self) -> Sequence[Floor]:
+        """Policies that look at nothing, and BM25 on captions; empty and oracle are among every one's floors."""
+        return (
+            Floor("last picture", lambda case, items: _answer(case, _pictures(items)[-1:])),
+            Floor("first picture", lambda case, items: _answer(case, _pictures(items)[:1])),
+            Floor("all pictures", lambda case, items: _answer(case, _pictures(items))),
+            Floor("a random picture", _random),
+            Floor("BM25 on captions", _bm25),
+        )
+
+    def predictions(self, path: Path) -> Iterable[tuple[str, Answer]]:
+        """Sets in JSON or JSON lines: `{"session_id", "turn", "images": [numbers as labelled]}`.
+
+        Raises:
+            DataError: for a record without one of these.
+        """
+        rows = read_lines(path) if path.suffix == ".jsonl" else as_rows(read_json(path), str(path))
+        for row in rows:
+            numbers = row.values.get("images")
+            if not isinstance(numbers, list) or not all(type(number) is int for number in numbers):
+                raise row.error("images", "must be a list of whole numbers", "give the numbers of the labels")
+            readout = Readout(tuple(Evidence(picture_id(number)) for number in numbers))
+            yield f"{row.text('session_id')}:{row.whole('turn')}", Answer(None, readout=readout)
+
+    def check(self) -> Sequence[Finding]:
+        """Counts against the card, tasks, difficulties, gold sets by size, spans that differ from the data's own."""
+        try:
+            sessions = list(self.sessions.values())
+            self.pictures  # noqa: B018
+        except DataError as error:
+            return [Finding("error", str(self.data.path), str(error))]
+        return list(_findings(str(self.data.path), sessions))
+
+    def digest(self) -> Any:
+        """Digests of the session files, and of the pictures by their published names."""
+        files = {file.name: self.data.media.digest(file) for file in self._read[1]}
+        images = (image for pictures in self.pictures.values() for image in pictures.values())
+        return files | {image.source: image.sha256 for image in images if image.sha256}
+
+
+class LiveSession(Episode):
+    """One session, live: what a turn makes is observed after it was asked."""
+
+    live = True
+
+    def __init__(self, session: Session, pictures: Mapping[str, Image], memory: str) -> None:
+        """Begin before the first turn.
+
+        Args:
+            session: what happens.
+            pictures: by asset id.
+            memory: `forced` or `free`, as the option.
+        """
+        self.context = session.id
+        self.session = session
+        self.pictures = pictures
+        self.memory = memory
+        self.planned = len(session.turns)
+        self._observed = 0
+
+    async def play(self) -> AsyncGenerator[Observe | Ask | Fact, list[Answer]]:
+        """Before each turn what the user brings; after it what was said and made."""
+        self._observed = 0
+        for turn in self.session.turns:
+            if brought := [self._picture(asset, "user") for asset in self.session.brought(turn)]:
+                yield Observe(brought)
+            answers = yield Ask([self._case(turn)])
+            yield Observe([self._words(turn, "user", turn.text), *self._came(turn, answers[0])])
+
+    def _came(self, turn: Turn, answer: Answer) -> Iterable[Item]:
+        """The assistant's words and picture: the data's, or the method's own."""
+        said = turn.answer if self.memory == "forced" else answer.text or ""
+        if said.strip():
+            yield self._words(turn, "assistant", said)
+        if turn.output is not None:
+            asset = self.session.assets[turn.output]
+            made = [part for part in answer.parts if isinstance(part, Image)]
+            yield self._picture(asset, "assistant", made if self.memory == "free" else None)
+
+    def _words(self, turn: Turn, speaker: str, words: str) -> Item:
+        return self._item(f"turn-{turn.number}-{speaker}", speaker, turn.number, (Text(words),), kind="turn")
+
+    def _picture(self, asset: Asset, speaker: str, made: Sequence[Image] | None = None) -> Item:
+        """A picture as an item. Of the method's own the last counts; one it never made keeps its place and number."""
+        label = self.session.label.format(asset.number)
+        name = picture_id(asset.number)
+        if made is None:
+            derived = (Derived("caption", asset.caption, 0),) if asset.caption.strip() else ()
+            return self._item(name, speaker, asset.created, (self.pictures[asset.id],), derived, label, "image")
+        parts = (made[-1],) if made else (Text("(no picture was made)"),)
+        return self._item(name, speaker, asset.created, parts, (), label, "image")
+
+    def _item(
+        self,
+        name: str,
+        speaker: str,
+        turn: int,
+        parts: tuple[Text | Image, ...],
+        derived: tuple[Derived, ...] = (),
+        label: str | None = None,
+        kind: str = "turn",
+    ) -> Item:
+        order, self._observed = self._observed, self._observed + 1
+        return Item(
+            name, self.context, order, parts, derived, speaker=speaker, kind=kind, label=label, keys={"turn": str(turn)}
+        )
+
+    def _case(self, turn: Turn) -> Case:
+        session = self.session
+        uploads = [session.assets[name] for name in turn.uploads]
+        captions = tuple(
+            Derived("caption", asset.caption, place) for place, asset in enumerate(uploads, 1) if asset.caption.strip()
+        )
+        question = Question(
+            id=opaque_id("m2ca", session.id, turn.number),
+            context=session.id,
+            parts=(Text(turn.text), *(self.pictures[asset.id] for asset in uploads)),
+            instruction=INSTRUCTION.format(", ".join(map(session.label.format, (1, 4)))),
+            derived=captions,
+        )
+        return Case(question, self._gold(turn))
+
+    def _gold(self, turn: Turn) -> Gold:
+        session = self.session
+        needed = sorted((session.assets[name] for name in turn.gold), key=lambda asset: asset.number)
+        there = session.at_hand(turn)
+        parents = {name for asset in needed for name in asset.parents}
+        siblings = [one.number for one in there if one not in needed and not parents.isdisjoint(one.parents)]
+        return Gold(
+            answers=(labels(session.label, (asset.number for asset in needed)),),
+            evidence=tuple(Evidence(picture_id(asset.number)) for asset in needed),
+            category=turn.task,
+            cluster=session.id,
+            native_id=f"{session.id}:{turn.number}",
+            abstain=not needed,
+            extra={
+                "items": self._observed,
+                "turn": turn.number,
+                "difficulty": turn.difficulty,
+                "tags": list(turn.tags),
+                "negatives": turn.negatives,
+                "refs": len(needed),
+                "span": span(session, turn),
+                "gold": [asset.number for asset in needed],
+                "numbers": [asset.number for asset in there],
+                "siblings": siblings,
+                "confounders": [session.assets[name].number for name in turn.confounders],
+            },
+        )
+
+
+def span(session: Session, turn: Turn) -> int:
+    """Turns back to the oldest picture that a turn needs; 0 if it needs none."""
+    return max((turn.number - session.assets[name].created for name in turn.gold), default=0)
+
+
+def labels(label: str, numbers: Iterable[int]) -> str:
+    """A set of pictures as a reply."""
+    return ", ".join(map(label.format, numbers)) or "none"
+
+
+def _image(asset: Asset, session: Session, media: MediaStore) -> Image:
+    where = f"{session.where}: asset {asset.id}: path"
+    if asset.path is None:
+        return Image(None, source=asset.source or asset.id)
+    image = media.image(asset.path, asset.source, where)
+    if asset.sha256 and not image.missing and image.sha256 != asset.sha256:
+        raise DataError(f"{where}: {asset.path} is not the picture that sha256 states; fetch it again")
+    return image
+
+
+def _pictures(items: Sequence[Item]) -> list[Item]:
+    return [item for item in items if item.id.startswith(PICTURE)]
+
+
+def _answer(case: Case, pictures: Sequence[Item]) -> Answer:
+    said = ", ".join(item.label or item.id for item in pictures) or "none"
+    return Answer(said, readout=Readout(tuple(Evidence(item.id) for item in pictures)))
+
+
+def _random(case: Case, items: Sequence[Item]) -> Answer:
+    """One picture, drawn by the question's id, so that a rerun draws the same."""
+    pictures = _pictures(items)
+    drawn = int(opaque_id("random", case.question.id), 16)
+    return _answer(case, [pictures[drawn % len(pictures)]] if pictures else [])
+
+
+def _bm25(case: Case, items: Sequence[Item]) -> Answer:
+    """The picture whose caption shares most with the user's words; none where no caption shares any."""
+    from memharness.retrieval import BM25
+
+    pictures = _pictures(items)
+    scores = BM25([item.derived_text("caption") for item in pictures]).scores(case.question.text())
+    best = [item for item, score in zip(pictures, scores, strict=True) if score > 0 and score == scores.max()]
+    return _answer(case, best[:1])
+
+
+def _findings(where: str, sessions: Sequence[Session]) -> Iterable[Finding]:
+    turns = [(session, turn) for session in sessions for turn in session.turns]
+    whole = {"contexts": len(sessions), "questions": len(turns)} == COUNTS
+    size = f"{len(sessions)} sessions, {len(turns)} turns"
+    yield Finding("info", where, f"{size}: {'the size of the benchmark' if whole else 'not the benchmark itself'}")
+    counted: dict[str, Counter[str]] = {
+        "tasks": Counter(turn.task for _, turn in turns),
+        "difficulties": Counter(turn.difficulty or "not stated" for _, turn in turns),
+        "pictures needed": Counter(str(len(turn.gold)) for _, turn in turns),
+        "negatives": Counter(turn.negatives for _, turn in turns),
+    }
+    for name, counts in counted.items():
+        yield Finding("info", where, f"{name}: {', '.join(f'{n} {word}' for word, n in sorted(counts.items()))}")
+    for session, turn in turns:
+        if turn.span is not None and turn.span != span(session, turn):
+            yield Finding(
+                "warning", turn.where, f"span_max: {turn.span}, but the pictures needed lie {span(session, turn)} back"
+            )

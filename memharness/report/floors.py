@@ -1,0 +1,71 @@
+"""Floors and the ceiling of a benchmark as tables: headline figures, then the leading one by question type."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from memharness.report.tables import SAMPLE_WARNING, number, put, table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+NAME = 44  # characters of a floor's name that are shown on a terminal
+COLUMN = 13  # of a column of figures, about
+
+
+def show_floors(console: Console, found: Mapping[str, Any]) -> None:
+    """Print floors.
+
+    Args:
+        console: where to.
+        found: the fields of `memharness.run.floors.Floors`.
+    """
+    from rich.text import Text
+
+    if found["data_state"] == "sample":
+        console.print(Text(SAMPLE_WARNING, style="bold yellow"))
+    part = f", subset {found['subset']}" if found["subset"] else ""
+    console.print(
+        f"floors of {found['bench']}: {found['questions']:,} questions of {found['contexts']:,} contexts, "
+        f"{found['data_state']} data at {found['data']}{part}",
+        soft_wrap=True,
+    )
+    floors: Sequence[Mapping[str, Any]] = found["floors"]
+    leading = found["leading"]
+    named = list(dict.fromkeys(name for floor in reversed(floors) for name in floor["figures"]))
+    scores = [leading, *(name for name in named if "." not in name and name != leading)]
+    left = _figures(console, floors, {name: name for name in scores}, about=True)
+    for score in dict.fromkeys(filter(None, (leading, found["picked"]))):
+        types = {name: name.removeprefix(f"{score}.") for name in named if name.startswith(f"{score}.")}
+        if len(types) > 1:
+            console.print(f"{score} by question type")
+            left += _figures(console, floors, types)
+    if left:
+        console.print(Text(f"{left} more columns: --json has every figure", style="dim"))
+    if leading != found["primary"]:
+        console.print(Text(f"note: {found['primary']} needs a judge; {leading} leads here", style="yellow"))
+    if found["judged"]:
+        console.print(Text(f"note: left out, since a judge must say: {', '.join(found['judged'])}", style="yellow"))
+    for note in found["notes"]:
+        console.print(Text(note, style="dim"), soft_wrap=True)
+
+
+def _figures(
+    console: Console, floors: Sequence[Mapping[str, Any]], names: Mapping[str, str], *, about: bool = False
+) -> int:
+    """One table of the figures named, under their headings. Returns how many columns a terminal had no room for."""
+    fit = max(1, (console.width - NAME - 8) // COLUMN) if console.is_terminal else len(names)
+    shown = list(names)[:fit]
+    made = table(console, "floor", ">n", *(f">{names[name]}" for name in shown), *(["what it is"] if about else []))
+    for floor in floors:
+        figures = [number(floor["figures"].get(name)) for name in shown]
+        words = [floor["about"]] if about else []
+        made.add_row(_name(console, floor["name"]), f"{floor['n']:,}", *figures, *words)
+    put(console, made)
+    return len(names) - len(shown)
+
+
+def _name(console: Console, name: str) -> str:
+    one_line = " ".join(name.split())
+    return one_line if len(one_line) <= NAME or not console.is_terminal else f"{one_line[: NAME - 1]}…"
