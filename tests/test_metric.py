@@ -13,9 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memharness.judging import rubric, rubrics
 from memharness.metric import Judged, Metric, parse_metric
 from memharness.reader import Message, Reply, Request
 from memharness.registry import entries
+from memharness.scoring.choice_rules import EXTRACTORS
 from memharness.scoring.metrics import F1S
 from memharness.scoring.text import NORMALISERS
 from memharness.types import Asked, Score, Text, UserError
@@ -27,7 +29,14 @@ VALUES: dict[type, st.SearchStrategy[Any]] = {
     str: TEXT,
     float: st.floats(allow_nan=False, allow_infinity=False),
 }
-NORMS = {"ExactMatch": st.sampled_from(sorted(NORMALISERS)), "F1": st.sampled_from(sorted(F1S))}
+NAMED: dict[tuple[str, str], st.SearchStrategy[Any]] = {
+    ("ChoiceAccuracy", "extractor"): st.sampled_from(sorted(EXTRACTORS)),
+    ("CircularAccuracy", "extractor"): st.sampled_from(sorted(EXTRACTORS)),
+    ("ExactMatch", "norm"): st.sampled_from(sorted(NORMALISERS)),
+    ("F1", "norm"): st.sampled_from(sorted(F1S)),
+    ("Judge", "rubric"): st.sampled_from([name for name in rubrics() if rubric(name).official]),
+    ("Judge", "verdict"): st.sampled_from(["strict", "official"]),
+}
 
 
 @dataclass(frozen=True)
@@ -59,9 +68,9 @@ def test_every_registered_metric_prints_as_it_is_parsed(name: str, data: st.Data
     kind = CLASSES[name]
     hints = typing.get_type_hints(kind)
     drawn = {
-        field.name: data.draw(NORMS[name] if field.name == "norm" else VALUES[hints[field.name]])
+        field.name: data.draw(NAMED[name, field.name] if (name, field.name) in NAMED else VALUES[hints[field.name]])
         for field in dataclasses.fields(kind)
-        if data.draw(st.booleans())
+        if (name, field.name) == ("Judge", "rubric") or data.draw(st.booleans())
     }
     metric = kind(**drawn)
     assert parse_metric(str(metric), CLASSES) == metric

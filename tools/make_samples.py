@@ -10,17 +10,52 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from samples import atm, hotpotqa, locomo, mem_gallery
+from samples import (
+    atm,
+    blink,
+    h2hmem,
+    hotpotqa,
+    locomo,
+    lvbench,
+    m2ca,
+    mem_gallery,
+    memeye,
+    mmbench,
+    mmstar,
+    muirbench,
+    mvbench,
+    realworldqa,
+    simplevqa,
+    two_wiki,
+)
 from samples.drawing import made_with
 
 ROOT = Path(__file__).resolve().parent.parent
 VERSIONS = "tools/samples/MADE_WITH"
+MODULES = (
+    m2ca,
+    atm,
+    mem_gallery,
+    locomo,
+    hotpotqa,
+    two_wiki,
+    memeye,
+    h2hmem,
+    blink,
+    lvbench,
+    muirbench,
+    mvbench,
+    mmbench,
+    mmstar,
+    realworldqa,
+    simplevqa,
+)
 
 
 def make(out: Path) -> int:
     """Write every sample under `out` and return the number of bytes."""
     total = 0
-    for module in (atm, mem_gallery, locomo, hotpotqa):
+    for module in MODULES:
         for name, body in module.files():
             path = out / name
             path.parent.mkdir(parents=True, exist_ok=True)

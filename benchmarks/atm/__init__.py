@@ -16,6 +16,7 @@ from memharness.benchmarks.atm.exact_match import deterministic_accuracy, list_j
 from memharness.config import Config, option
 from memharness.datafile import Row, as_rows, read_json, read_lines, read_records, refuse_repeats
 from memharness.identity import opaque_id
+from memharness.judging import Judge
 from memharness.metric import Judged, Metric
 from memharness.scoring.metrics import (
     Abstained,
@@ -30,7 +31,6 @@ from memharness.scoring.metrics import (
 )
 from memharness.scoring.recall import recall
 from memharness.scoring.text import gold_text
-from memharness.scoring.verdict import boolean_verdict
 from memharness.types import (
     Answer,
     Asked,
@@ -58,8 +58,8 @@ if TYPE_CHECKING:
 
 NUMBER, LIST, OPEN = "number", "list_recall", "open_end"
 TYPES = (NUMBER, LIST, OPEN)
-POOLS = (25, 50, 100, 200)
-SUBSETS = ("main", "hard", "all", *(f"niah{size}" for size in POOLS))
+POOLS = {f"niah{size}": size for size in (25, 50, 100, 200)}
+SUBSETS = ("main", "hard", "all", *POOLS)
 COUNTS = {
     "emails": 6742,
     "images": 3759,
@@ -77,26 +77,6 @@ ABSTENTIONS = "unknown|no information|not available|no evidence|insufficient inf
 DERIVED = {"short_caption": "short_caption", "caption": "caption", "ocr_text": "ocr"}
 """Machine-made fields of a picture or video, and the kind of derived text each becomes."""
 
-RUBRIC = """\
-You grade one answer to a question about a person's own e-mails, photos and videos.
-Decide whether the answer says the same as the reference answer.
-
-- Figures, amounts, dates and times have to agree; another spelling or unit of the same value agrees.
-- Names, places and things have to be the same ones; wording and word order do not matter.
-- Where the reference lists several things, the answer has to cover nearly all of them.
-- More detail than the reference gives is fine as long as it does not contradict the reference.
-- If the reference says that the answer is unknown, only an answer that says so too is right.
-- If you are in doubt, the answer is wrong.
-
-First give your reasons in a sentence or two, then the verdict, as one JSON object and nothing else:
-{"explanation": "...", "accuracy": "true" or "false"}
-"""
-VERDICT_SCHEMA: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {"explanation": {"type": "string"}, "accuracy": {"enum": ["true", "false"]}},
-    "required": ["explanation", "accuracy"],
-    "additionalProperties": False,
-}
 _STEM = re.compile(r"(\d{4})(\d\d)(\d\d)_(\d\d)(\d\d)(\d\d)")
 _ID = re.compile(r"\d{8}_\d{6}\S*|email\d+", re.IGNORECASE)
 _FIGURE = re.compile(
@@ -151,9 +131,19 @@ class ATMQuestionScore(Judged):
         verdict: `strict` or `official`, how the judge's reply is read.
     """
 
-    verdict: str = "strict"
-    rubric: ClassVar[str] = "atm-open-end/1"
+    verdict: Literal["strict", "official"] = "strict"
+    rubric: ClassVar[str] = "atm.v1"
     cuts: ClassVar[tuple[int, ...]] = (5, 10)
+
+    @property
+    def judge(self) -> Judge:
+        """What judges open questions."""
+        return Judge(self.rubric, self.verdict)
+
+    @property
+    def key(self) -> Mapping[str, str]:
+        """The judge's."""
+        return self.judge.key
 
     def score(self, unit: Sequence[Asked], facts: Mapping[str, float]) -> Mapping[str, Score]:
         """Scores of number and list questions and of missing answers; none if the judge must say."""
@@ -166,25 +156,16 @@ class ATMQuestionScore(Judged):
 
     def ask(self, unit: Sequence[Asked]) -> Request:
         """The rubric, then question, reference and answer."""
-        from memharness.reader import Message, Request, Sampling
+        return self.judge.ask(unit)
 
-        asked = unit[0]
-        shown = (
-            f"Question: {asked.question.text()}\nReference answer: {asked.gold.answers[0]}\n"
-            f"Answer to grade: {asked.record.answer}"
-        )
-        messages = (Message("system", (Text(RUBRIC),)), Message("user", (Text(shown),)))
-        return Request(messages, Sampling(max_tokens=600), schema=VERDICT_SCHEMA)
+    def ask_in_words(self, unit: Sequence[Asked]) -> Request:
+        """The same without a schema."""
+        return self.judge.ask_in_words(unit)
 
     def read(self, unit: Sequence[Asked], reply: Reply) -> Mapping[str, Score]:
         """The verdict; a reply without one is a judge error under `strict`."""
-        verdict = boolean_verdict(reply.text, "accuracy", right=("true",), wrong=("false",))
-        if verdict == "unparsed" and self.verdict == "official":
-            lenient = any(word in reply.text.lower() for word in ("accurate", "correct", "matches", "true", "yes"))
-            verdict = "right" if lenient else "wrong"
-        if verdict == "unparsed":
-            return self._scores(unit[0], Score(None, Status.JUDGE_ERROR, "the judge's reply holds no verdict"))
-        return self._scores(unit[0], Score(float(verdict == "right")))
+        (verdict,) = self.judge.read(unit, reply).values()
+        return self._scores(unit[0], verdict)
 
     def _scores(self, asked: Asked, qs: Score) -> Mapping[str, Score]:
         gold = [evidence.item for evidence in asked.gold.evidence]
@@ -226,6 +207,7 @@ class ATMBench(Benchmark):
         assets=(Asset("hf://datasets/Jingbiao/ATM-Bench@78e826dc07e97466b2f54443831ef9a83ab8b27c", ""),),
         errata=(
             "the paper counts 6,741 e-mails and 25 hard questions, the release 6,742 and 31",
+            "recall is over the questions with evidence, as officially; recall@10_all is over all",
             "docs/metrics.md calls Recall@k a hit rate; the official code, and this, compute the share of gold found",
             "the official EM accepts a text inside the other in either direction: it is no equality",
             "time stamps of videos are UTC and those of photos local: both take the local time in the file's name",
@@ -261,7 +243,7 @@ class ATMBench(Benchmark):
         """
         subset = self._subset
         questions = self._questions(subset)
-        if subset.startswith("niah"):
+        if subset in POOLS:
             return {episode.context: episode for episode in (self._pool(subset, row) for _, row in questions)}
         items = [replace(item, context=subset) for item in self.items]
         known = frozenset(item.id for item in items)
@@ -298,6 +280,7 @@ class ATMBench(Benchmark):
             ATMScores(),
             ATMQuestionScore(self.options.verdict),
             *(Recall(k=k, abstentions=True) for k in CUTS),
+            Recall(k=10, over_all=True),
             RecallGold(),
             HitRate(k=1, abstentions=True),
             RecallReadout(),
@@ -331,16 +314,20 @@ class ATMBench(Benchmark):
         """Counts against the card, question types that had to be guessed, media that are not at hand."""
         try:
             items = self.items
-            splits = {split: self._questions(split) for split in ("main", "hard") if self._file(split).is_file()}
+            known = frozenset(item.id for item in items)
+            splits = {
+                split: self._questions(split) for split in SUBSETS if split != "all" and self._file(split).is_file()
+            }
             for split, rows in splits.items():
-                known = frozenset(item.id for item in items)
                 for _, row in rows:
-                    self._case(split, split, row, known)
+                    if split in POOLS:
+                        self._pool(split, row)
+                    else:
+                        self._case(split, split, row, known)
         except DataError as error:
             return [Finding("error", str(self.data.path), str(error))]
-        return list(
-            _findings(str(self.root), items, {split: [row for _, row in rows] for split, rows in splits.items()})
-        )
+        named = {split: [row for _, row in rows] for split, rows in splits.items()}
+        return list(_findings(str(self.root), items, named))
 
     def digest(self) -> Any:
         """Digests of the question and memory files and of the media at hand, by their published names."""
@@ -363,7 +350,7 @@ class ATMBench(Benchmark):
 
     def _file(self, split: str) -> Path:
         folder = self.root / "atm-bench"
-        if split.startswith("niah"):
+        if split in POOLS:
             return folder / "niah" / f"atm-bench-hard-{split}.json"
         return folder / ("atm-bench.json" if split == "main" else "atm-bench-hard.json")
 
@@ -542,7 +529,7 @@ def _iso(value: str) -> str | None:
 def _findings(where: str, items: Sequence[Item], splits: Mapping[str, Sequence[Row]]) -> Iterable[Finding]:
     kinds = Counter(item.kind for item in items)
     found = {f"{kind}s": kinds[kind] for kind in ("email", "image", "video")}
-    found |= {f"{split} questions": len(rows) for split, rows in splits.items()}
+    found |= {f"{split} questions": len(rows) for split, rows in splits.items() if split not in POOLS}
     counts = ", ".join(f"{n} {name}" for name, n in found.items())
     yield Finding("info", where, f"{counts}: {'the whole release' if found == COUNTS else 'partial'}")
     for split, rows in splits.items():
@@ -551,9 +538,12 @@ def _findings(where: str, items: Sequence[Item], splits: Mapping[str, Sequence[R
         yield Finding("info", where, f"{split}: {named}")
         guessed = sum(n for (_, one), n in types.items() if one)
         if guessed:
-            yield Finding(
-                "warning", where, f"{split}: {guessed} questions name no qtype; it is guessed from the answer"
-            )
+            words = f"{split}: {guessed} questions name no qtype; it is guessed from the answer"
+            yield Finding("warning", where, words)
+        sizes = {len(set(row.texts("niah_evidence_ids"))) for row in rows} if split in POOLS else set()
+        if sizes - {POOLS.get(split)}:
+            words = f"{split}: pools hold {', '.join(map(str, sorted(sizes)))} items, not {POOLS[split]} each"
+            yield Finding("warning", where, words)
     for kind in ("image", "video"):
         parts = [part for item in items if item.kind == kind for part in item.parts if not isinstance(part, Text)]
         lost = [part.source for part in parts if part.missing]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from memharness.benchmark import Benchmark, BenchmarkCard, Recorded, ScoreRow
 from memharness.config import Config
@@ -28,6 +29,7 @@ from memharness.types import (
     Item,
     Outcome,
     Question,
+    Readout,
     Score,
     Status,
     Text,
@@ -55,7 +57,10 @@ class HotpotQAOptions(Config):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One published question: paragraphs are (title, sentences), sentences as published, with their leading space."""
+    """One published question: paragraphs are (title, sentences), sentences as published, with their leading space.
+
+    `more` is what a benchmark of this form has besides.
+    """
 
     id: str
     question: str
@@ -65,6 +70,7 @@ class Entry:
     type: str
     level: str
     where: str
+    more: Any = None
 
     @property
     def context(self) -> str:
@@ -137,7 +143,10 @@ class HotpotQA(Benchmark):
         counts=SIZES,
         cluster="none: each question has its own paragraphs",
         primary="joint_f1",
-        assets=(Asset(f"http://curtis.ml.cmu.edu/datasets/hotpot/{FILES['distractor']}", FILES["distractor"]),),
+        assets=tuple(
+            Asset(f"http://curtis.ml.cmu.edu/datasets/hotpot/{FILES[split]}", FILES[split])
+            for split in ("distractor", "fullwiki")
+        ),
         errata=(
             "some supporting facts name a sentence or a title that the context does not hold: they stay in the gold, "
             "as in the official evaluator, and `data check` counts them",
@@ -145,8 +154,10 @@ class HotpotQA(Benchmark):
             "some contexts hold fewer than 10 paragraphs: Recall@k does not apply where k covers them all",
         ),
     )
-    options_class = HotpotQAOptions
-    options: HotpotQAOptions
+    options_class: ClassVar[type[Config]] = HotpotQAOptions
+    options: Any
+    files: ClassVar[Mapping[str, str]] = FILES
+    sizes: ClassVar[Mapping[str, int]] = SIZES
 
     _subset: str | None = None
     _entries: dict[str, Entry] | None = None
@@ -171,29 +182,47 @@ class HotpotQA(Benchmark):
         """The file to read: the one named, or the official one of the subset in the folder named.
 
         Raises:
-            UserError: for an unknown subset.
+            UserError: for an unknown subset, or one of a single file, which may be of another.
             DataError: if the folder holds no such file, or several and no subset chooses.
         """
-        path, subset = self.data.path, self._subset
-        if subset is not None and subset not in FILES:
-            raise UserError(f"subset {subset!r}: hotpotqa has {', '.join(FILES)}{did_you_mean(subset, FILES)}")
+        path, subset, files = self.root, self._subset, self.files
+        if subset is not None and subset not in files:
+            hint = did_you_mean(subset, files)
+            raise UserError(f"subset {subset!r}: {self.card.name} has {', '.join(files)}{hint}")
+        if subset is not None:
+            if path.is_file():
+                raise UserError(f"subset {subset!r}: {path} is one file; name the folder it lies in, or no subset")
+            return path / files[subset]
         if not path.is_dir():
             return path
-        if subset is not None:
-            return path / FILES[subset]
-        found = list(files_in(path, *SUFFIXES))
-        official = path / FILES["distractor"]
+        found = self.held()
+        official = path / next(iter(files.values()))
         if official in found:
             return official
         if len(found) != 1:
             names = ", ".join(file.name for file in found) or "none"
-            raise DataError(f"{path}: expected one HotpotQA file, found {names}; name the file with --data")
+            raise DataError(f"{path}: expected one {self.card.title} file, found {names}; name the file with --data")
         return found[0]
+
+    @cached_property
+    def root(self) -> Path:
+        """The file named, or the folder of the official files: the one named, or the one in it, as an archive makes."""
+        path = self.data.path
+        folders = [path, *filter(Path.is_dir, sorted(path.iterdir()))] if path.is_dir() else []
+        return next((one for one in folders if any((one / name).is_file() for name in self.files.values())), path)
+
+    def held(self) -> list[Path]:
+        """The files of the folder that may hold questions."""
+        return list(files_in(self.root, *SUFFIXES))
 
     def episode(self, context: str) -> Recorded:
         """The paragraphs of one question, then the question."""
         entry = self.entries()[context]
-        return Recorded(context, _items(entry), (_case(entry),))
+        return Recorded(context, items(entry), (self.case(entry),))
+
+    def case(self, entry: Entry) -> Case:
+        """The question of an entry, and its gold."""
+        return case(entry)
 
     def metrics(self) -> Sequence[Metric]:
         """The official twelve, then paragraph recall and answer length."""
@@ -208,16 +237,21 @@ class HotpotQA(Benchmark):
                     values.setdefault(name, []).append(score.value or 0.0)
         return {name: sum(scored) / len(scored) for name, scored in values.items()}
 
+    def gold_answer(self, case: Case) -> Answer:
+        """The answer with its facts, also those that the context does not hold."""
+        extra = {"sp": case.gold.extra["facts"]}
+        return Answer(case.gold.answers[0], readout=Readout(case.gold.evidence), extra=extra)
+
     def predictions(self, path: Path) -> Iterable[tuple[str, Answer]]:
         """Answers from the official form `{"answer": {id: text}, "sp": {id: [[title, sentence]]}}`.
 
         An id in only one of the two is an answer without facts, or facts without an answer; both are scored.
         """
-        file = Row(_mapping(read_json(path), path), str(path))
+        file = Row(mapping(read_json(path), path), str(path))
         answers, facts = file.row("answer"), file.row("sp") if file.has("sp") else Row({}, f"{path}: sp")
         for name in dict.fromkeys((*answers.values, *facts.values)):
             text = answers.text(name, "") if name in answers.values else None
-            yield name, Answer(text, extra={"sp": _pairs(facts, name)} if name in facts.values else {})
+            yield name, Answer(text, extra={"sp": pairs(facts, name)} if name in facts.values else {})
 
     def check(self) -> Sequence[Finding]:
         """Counts, supporting facts that do not resolve, repeated titles, paragraphs without a sentence."""
@@ -225,17 +259,28 @@ class HotpotQA(Benchmark):
             entries = list(self.entries().values())
         except DataError as error:
             return [Finding("error", str(self.data.path), str(error))]
-        return list(_findings(str(self.file()), entries))
+        where = str(self.file())
+        return [*_findings(where, entries, self.sizes), *self.remarks(where, entries)]
+
+    def remarks(self, where: str, entries: Sequence[Entry]) -> Iterable[Finding]:
+        """Which setting the data are of: in the distractor one the context holds every title of a supporting fact."""
+        if any(_lost(entry) for entry in entries):
+            yield Finding("warning", where, "this is fullwiki data, not distractor: its contexts lack gold paragraphs")
+        else:
+            yield Finding("info", where, "distractor data: each context holds all titles of its supporting facts")
 
     def digest(self) -> Any:
         """Digest of the file named, or of each data file in the folder named, since a subset may choose any of them."""
-        path = self.data.path
-        files = files_in(path, *SUFFIXES) if path.is_dir() else (path,)
+        files = self.held() if self.root.is_dir() else (self.root,)
         return {file.name: self.data.media.digest(existing(file)) for file in files}
 
 
-def read_entries(path: Path) -> list[Entry]:
+def read_entries(path: Path, more: Callable[[Row], Any] = lambda row: None) -> list[Entry]:
     """The questions of a file in the official list form or the Hugging Face column form (JSON, JSON lines, parquet).
+
+    Args:
+        path: the file.
+        more: reads what `Entry.more` is to hold.
 
     Raises:
         DataError: for a missing or mistyped field, a repeated id, an empty context or a question without an answer.
@@ -243,12 +288,12 @@ def read_entries(path: Path) -> list[Entry]:
     rows = read_records(path)
     if not rows:
         raise DataError(f"{path}: holds no question; fetch the file again")
-    entries = [_entry(row) for row in rows]
+    entries = [_entry(row, more) for row in rows]
     refuse_repeats(((entry.id, row) for entry, row in zip(entries, rows, strict=True)), "_id")
     return entries
 
 
-def _entry(row: Row) -> Entry:
+def _entry(row: Row, more: Callable[[Row], Any]) -> Entry:
     name = row.text("_id" if row.has("_id") or not row.has("id") else "id")
     row = Row(row.values, f"{row.where} ({name})")
     try:
@@ -269,6 +314,7 @@ def _entry(row: Row) -> Entry:
         row.text("type", ""),
         row.text("level", ""),
         row.where,
+        more(row),
     )
 
 
@@ -294,9 +340,9 @@ def _facts(row: Row) -> tuple[Fact, ...]:
     value = row.values.get("supporting_facts")
     if isinstance(value, dict):
         columns = row.row("supporting_facts")
-        pairs = list(_zipped(columns, "sent_id", columns.texts("title"), columns.values.get("sent_id")))
-        row = Row({**row.values, "supporting_facts": [list(pair) for pair in pairs]}, row.where)
-    return tuple((title, number) for title, number in _pairs(row, "supporting_facts"))
+        joined = _zipped(columns, "sent_id", columns.texts("title"), columns.values.get("sent_id"))
+        row = Row({**row.values, "supporting_facts": [list(pair) for pair in joined]}, row.where)
+    return tuple((title, number) for title, number in pairs(row, "supporting_facts"))
 
 
 def _zipped(row: Row, field: str, names: Sequence[str], values: object) -> Iterable[tuple[str, Any]]:
@@ -305,7 +351,8 @@ def _zipped(row: Row, field: str, names: Sequence[str], values: object) -> Itera
     return zip(names, values, strict=True)
 
 
-def _pairs(row: Row, field: str) -> list[list[Any]]:
+def pairs(row: Row, field: str) -> list[list[Any]]:
+    """A field of `[title, sentence number]` pairs."""
     value = row.values.get(field)
     if not isinstance(value, list):
         raise row.error(field, f"must be a list of [title, sentence], not {kind(value)}")
@@ -316,14 +363,16 @@ def _pairs(row: Row, field: str) -> list[list[Any]]:
     return value
 
 
-def _mapping(value: object, path: Path) -> dict[str, Any]:
+def mapping(value: object, path: Path) -> dict[str, Any]:
+    """The value, if it is a mapping, as an official prediction file is."""
     if not isinstance(value, dict):
         form = '{"answer": {id: text}, "sp": {id: [[title, sentence]]}}'
         raise DataError(f"{path}: must be {form}, not {kind(value)}")
     return value
 
 
-def _items(entry: Entry) -> tuple[Item, ...]:
+def items(entry: Entry) -> tuple[Item, ...]:
+    """An entry's paragraphs, each with its sentences as parts."""
     return tuple(
         Item(
             id=item_id(index),
@@ -338,7 +387,8 @@ def _items(entry: Entry) -> tuple[Item, ...]:
     )
 
 
-def _case(entry: Entry) -> Case:
+def case(entry: Entry) -> Case:
+    """The question of an entry, and its gold."""
     question = Question(opaque_id("hotpotqa", entry.context, 0), entry.context, (Text(entry.question),))
     placed = (entry.place(fact) for fact in dict.fromkeys(entry.facts))
     gold = Gold(
@@ -356,31 +406,40 @@ def _case(entry: Entry) -> Case:
     return Case(question, gold)
 
 
-def _findings(where: str, entries: Sequence[Entry]) -> Iterable[Finding]:
-    split = next((name for name, size in SIZES.items() if size == len(entries)), None)
-    size = f"{len(entries)} questions"
-    whole = f"{size}: the size of the {split} split" if split else f"{size}: a part of the release"
-    yield Finding("info", where, whole)
-    yield from _unresolved(where, entries)
-    for entry in entries:
-        titles = Counter(title for title, _ in entry.paragraphs)
-        for title in (title for title, n in titles.items() if n > 1):
-            yield Finding("warning", entry.where, f"context: two paragraphs titled {title!r}; facts go to the first")
-        if not all(lines for _, lines in entry.paragraphs):
-            yield Finding("warning", entry.where, "context: a paragraph has no sentence")
+def _lost(entry: Entry) -> list[Fact]:
+    """Supporting facts whose title is not in the context."""
+    titles = {title for title, _ in entry.paragraphs}
+    return [fact for fact in entry.facts if fact[0] not in titles]
 
 
-def _unresolved(where: str, entries: Sequence[Entry]) -> Iterable[Finding]:
-    """Facts whose title is not in the context (fullwiki), and facts whose sentence is not in the paragraph."""
-    facts = [(entry, fact) for entry in entries for fact in entry.facts if entry.place(fact) is None]
-    lost = [entry for entry, (title, _) in facts if title not in (name for name, _ in entry.paragraphs)]
+def _findings(where: str, entries: Sequence[Entry], sizes: Mapping[str, int]) -> Iterable[Finding]:
+    splits = [name for name, size in sizes.items() if size == len(entries)]
+    whole = f"as many as {' and '.join(splits)} have" if splits else "a part of the release"
+    yield Finding("info", where, f"{len(entries):,} questions: {whole}")
+    lost = [(entry, fact) for entry in entries for fact in _lost(entry)]
     if lost:
-        yield Finding(
-            "warning",
-            where,
-            f"{len(lost)} supporting facts of {len({entry.id for entry in lost})} questions name a title that is "
-            f"not in the context: this is fullwiki data, not distractor; they stay in the gold, as officially",
-        )
-    for entry, (title, sentence) in facts:
-        if title in (name for name, _ in entry.paragraphs):
-            yield Finding("warning", entry.where, f"supporting_facts: {title!r} has no sentence {sentence}")
+        questions = len({entry.id for entry, _ in lost})
+        said = f"{len(lost)} supporting facts of {questions} questions name a title that is not in the context"
+        yield Finding("warning", where, f"{said}; they stay in the gold, as officially")
+    for fault, found in (
+        ("supporting facts name a sentence that their paragraph lacks", _beyond),
+        ("contexts hold two paragraphs of one title (facts go to the first)", _twice),
+        ("contexts hold a paragraph without a sentence", _empty),
+    ):
+        named = [f"{entry.id} ({what})" for entry in entries for what in found(entry)]
+        if named:
+            yield Finding("warning", where, f"{len(named)} {fault}, such as {named[0]}")
+
+
+def _beyond(entry: Entry) -> list[str]:
+    lost = _lost(entry)
+    return [f"{fact[0]!r} {fact[1]}" for fact in entry.facts if fact not in lost and entry.place(fact) is None]
+
+
+def _twice(entry: Entry) -> list[str]:
+    titles = Counter(title for title, _ in entry.paragraphs)
+    return [", ".join(repr(title) for title, n in titles.items() if n > 1)] if len(titles) < titles.total() else []
+
+
+def _empty(entry: Entry) -> list[str]:
+    return [repr(title) for title, lines in entry.paragraphs if not lines][:1]

@@ -15,6 +15,7 @@ from memharness.benchmark import Benchmark, BenchmarkCard, Recorded, ScoreRow, m
 from memharness.config import Config, option
 from memharness.datafile import Row, existing, files_in, read_records, refuse_repeats
 from memharness.identity import opaque_id
+from memharness.judging import Judge
 from memharness.metric import Metric
 from memharness.scoring.choice import extract_choice
 from memharness.scoring.metrics import (
@@ -235,6 +236,7 @@ class LoCoMo(Benchmark):
             "category 5 questions as two choices show the category and the trap: adversarial=open (the default)",
         ),
         errata=(
+            "questions have no ids: theirs are `conv-26_qa0`, the place within `qa`",
             "categories are the data's own ids: 1 multi-hop, 2 temporal, 3 open-domain, 4 single-hop, 5 adversarial; "
             "several published tables swap the names",
             "9 evidence entries name no turn: those that can be are split and unpadded, the rest dropped "
@@ -303,10 +305,15 @@ class LoCoMo(Benchmark):
         return found[0]
 
     def metrics(self) -> Sequence[Metric]:
-        """The official ones first. Category 5 names the turns that its trap twists, so recall counts it, apart too."""
+        """The official ones first. Category 5 names the turns that its trap twists, so recall counts it, apart too.
+
+        The judges score categories 1 to 4, as published figures of judges do: category 5 has no reference answer.
+        """
         return (
             LoCoMoScores(self.options.phrases),
             LoCoMoRecall(),
+            Judge("locomo-strict.v1"),
+            Judge("locomo-generous.v1"),
             Recall(k=10, abstentions=True),
             RecallAll(k=10, abstentions=True),
             RecallReadout(),
@@ -319,6 +326,12 @@ class LoCoMo(Benchmark):
         rows = backed(rows)
         answerable = means(row for row in rows if row.category != str(ADVERSARIAL))
         return means(rows) | {f"{name}.1-4": value for name, value in answerable.items() if "." not in name}
+
+    def gold_answer(self, case: Case) -> Answer:
+        """The gold answer; of a category 5 question what the data hold in its place, which is mostly the trap."""
+        extra = case.gold.extra
+        published = gold_text(extra.get("answer", extra.get("adversarial_answer")))
+        return Answer(next(iter(case.gold.answers), published), readout=Readout(case.gold.evidence))
 
     def predictions(self, path: Path) -> Iterable[tuple[str, Answer]]:
         """Answers from the official output: the data's own form, each qa with its `<model>_prediction`.
@@ -399,7 +412,7 @@ class LoCoMo(Benchmark):
             evidence=tuple(map(Evidence, repair(row.texts("evidence"), turns).turns)),
             category=str(category),
             cluster=conversation.name,
-            native_id=f"{conversation.name}:{index}",
+            native_id=f"{conversation.name}_qa{index}",
             abstain=category == ADVERSARIAL,
             extra=extra | ({"choices": texts} if texts else {}),
         )
@@ -415,7 +428,7 @@ def read_conversation(row: Row) -> Conversation:
     """
     name = row.text("sample_id")
     row = Row(row.values, f"{row.where} ({name})")
-    talk = row.row("conversation")
+    talk = row.row("conversation") if row.has("conversation") else row  # an older release has it all in one mapping
     numbers = sorted(int(match[1]) for key in talk.values if (match := _SESSION.fullmatch(key)) and talk.has(key))
     turns = [
         (number, when, turn)
@@ -526,7 +539,7 @@ def _predictions(sample: Row, conversation: Conversation) -> Iterable[tuple[str,
             said = row.text(models[0], "") if row.has(models[0]) else None
             shown = row.texts(f"{models[0]}_context", ()) if row.has(f"{models[0]}_context") else None
             readout = None if shown is None else Readout(tuple(map(Evidence, shown)))
-            yield f"{conversation.name}:{index}", Answer(said, readout=readout)
+            yield f"{conversation.name}_qa{index}", Answer(said, readout=readout)
 
 
 def _findings(where: str, conversations: Sequence[Conversation]) -> Iterable[Finding]:
@@ -544,9 +557,10 @@ def _findings(where: str, conversations: Sequence[Conversation]) -> Iterable[Fin
         turns = one.ids
         for row in one.questions:
             evidence = repair(row.texts("evidence"), turns)
-            if evidence.mended:
-                lost = f"dropped: {', '.join(evidence.lost)}" if evidence.lost else "all found"
-                published = ", ".join(map(repr, evidence.mended))
-                yield Finding("warning", row.where, f"evidence: {published} split and unpadded; {lost}")
+            for entry in evidence.mended:
+                mended = repair([entry], turns)
+                read = [f"read as {', '.join(mended.turns)}"] if mended.turns else []
+                lost = [f"dropped {word}, which names no turn" for word in mended.lost]
+                yield Finding("warning", row.where, f"evidence: {entry!r}: {'; '.join(read + lost)}")
             if not evidence.turns:
                 yield Finding("info", row.where, "evidence: names no turn; recall does not apply")

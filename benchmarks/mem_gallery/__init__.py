@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +13,7 @@ from memharness.benchmark import Benchmark, BenchmarkCard, Recorded, ScoreRow, m
 from memharness.config import Config, option
 from memharness.datafile import Row, files_in, kind, read_json, refuse_repeats
 from memharness.identity import opaque_id
+from memharness.judging import Judge
 from memharness.metric import Metric
 from memharness.scoring import text
 from memharness.scoring.metrics import (
@@ -86,6 +87,12 @@ class MemGalleryOptions(Config):
         True,
         "Give AR, CD and VS questions their official answer-format words, which tell the category.",
         source="official runner (run_bench.py)",
+    )
+    verdict: Literal["strict", "official"] = option(
+        "strict",
+        "How a judge's score is read: one of five levels, as the judge is asked for, or officially, where the parser "
+        "keeps three of them (under 0.25 is 0, under 0.75 is 0.5, the rest 1).",
+        source="memharness; `official`: memengine/evaluate/evaluation.py",
     )
 
 
@@ -161,13 +168,15 @@ class MemGallery(Benchmark):
         assets=(Asset("hf://datasets/Ethan-Bei/Mem-Gallery@af912daba984e896e253016b7c7e334ef92c2a6f", ""),),
         reveals=("AR, CD and VS questions carry answer-format words that tell the category: instructions=false",),
         errata=(
+            "questions have no ids: theirs are `DIALOGUE:0`, the place in its file",
             "184 AR questions have no clue: recall@10 leaves them out, recall@10_official counts them 0",
             "the official normaliser drops a, an, the and `and`; adapters that drop fewer words give other EM figures",
+            "the official BERTScore needs a model of its own and is not computed",
         ),
         images=True,
     )
-    options_class = MemGalleryOptions
-    options: MemGalleryOptions
+    options_class: ClassVar[type[Config]] = MemGalleryOptions
+    options: Any
 
     def contexts(self, subset: str | None = None) -> Sequence[str]:
         """The dialogues by file name; `subset` may name one."""
@@ -195,12 +204,17 @@ class MemGallery(Benchmark):
     @cached_property
     def dialogues(self) -> Sequence[Dialogue]:
         """The dialogue files, read and validated but for their pictures."""
-        return [read_dialogue(path) for path in self._files()]
+        return [self.read(path) for path in self.held()]
+
+    def read(self, path: Path) -> Dialogue:
+        """One dialogue file; see `read_dialogue`."""
+        return read_dialogue(path)
 
     def metrics(self) -> Sequence[Metric]:
         """The official ones, then retrieval over questions with gold at item grain, and answer length."""
         return (
             MemGalleryScores(),
+            Judge("mem-gallery.v1", self.options.verdict),
             Recall(k=10),
             MemGalleryRounds(k=10),
             Precision(k=10),
@@ -245,9 +259,14 @@ class MemGallery(Benchmark):
     def digest(self) -> Any:
         """Digests of the dialogue files and of the pictures at hand, by their published names."""
         files = {f"dialog/{dialogue.path.name}": self.data.media.digest(dialogue.path) for dialogue in self.dialogues}
-        return files | {image.source: image.sha256 for image in _images(self.episodes) if image.sha256}
+        return files | {image.source: image.sha256 for image in images_of(self.episodes) if image.sha256}
 
-    def _files(self) -> list[Path]:
+    def held(self) -> list[Path]:
+        """The dialogue files of the data.
+
+        Raises:
+            DataError: if there is none.
+        """
         path = self.data.path
         if path.is_file():
             return [path]
@@ -261,11 +280,14 @@ class MemGallery(Benchmark):
 
     def _episode(self, dialogue: Dialogue) -> Recorded:
         build = self._role_items if self.options.units == "role" else self._round_items
-        items = [item for session, row in dialogue.rounds for item in build(dialogue, session, row)]
+        told = (item for session, row in dialogue.rounds for item in build(dialogue, session, row))
+        items = [replace(item, order=order) for order, item in enumerate((*self.profile(dialogue), *told))]
+        return Recorded(dialogue.name, items, self.cases(dialogue, items))
+
+    def profile(self, dialogue: Dialogue) -> Iterable[Item]:
+        """What is remembered of the user before the first session: the name, as the official runner shows it."""
         if self.options.units == "role":
-            items.insert(0, _profile(dialogue))
-        items = [replace(item, order=order) for order, item in enumerate(items)]
-        return Recorded(dialogue.name, items, self._cases(dialogue, items))
+            yield Item("profile", dialogue.name, 0, (Text(dialogue.user),), kind="profile")
 
     def _role_items(self, dialogue: Dialogue, session: Row, row: Row) -> Iterable[Item]:
         pictures, captions, label = self._pictures(dialogue, row, first=1)
@@ -288,11 +310,16 @@ class MemGallery(Benchmark):
         names, captions, labels = (row.texts(key, ()) for key in ("input_image", "image_caption", "image_id"))
         if any(one and len(one) != len(names) for one in (captions, labels)):
             raise row.error("input_image", "image_id and image_caption must be as many as the pictures")
-        images = tuple(self._image(dialogue, name, row, "input_image") for name in names)
+        images = tuple(self.image(dialogue, name, row, "input_image") for name in names)
         derived = tuple(Derived("caption", words, first + n) for n, words in enumerate(captions) if words.strip())
         return images, derived, labels[0] if len(labels) == 1 else None
 
-    def _image(self, dialogue: Dialogue, name: str, row: Row, field: str) -> Image:
+    def image(self, dialogue: Dialogue, name: str, row: Row, field: str) -> Image:
+        """A picture that a field names, relative to the dialogue file.
+
+        Raises:
+            DataError: if it lies outside the data folder, or is no picture.
+        """
         # Without resolving links: image/ may be a link to a larger disk.
         folder = Path(os.path.normpath(dialogue.path.absolute())).parent
         path = Path(os.path.normpath(folder / name))
@@ -300,10 +327,9 @@ class MemGallery(Benchmark):
             raise row.error(field, f"{name!r} lies outside the data folder", "pictures lie in image/ beside dialog/")
         return self.data.media.image(path, path.relative_to(folder.parent).as_posix(), f"{row.where}: {field}")
 
-    def _cases(self, dialogue: Dialogue, items: Sequence[Item]) -> list[Case]:
-        by_round: dict[str, list[Evidence]] = {}
-        for item in items:
-            by_round.setdefault(round_of(item.id), []).append(Evidence(item.id))
+    def cases(self, dialogue: Dialogue, items: Sequence[Item]) -> list[Case]:
+        """The questions of a dialogue with their gold."""
+        by_round = rounds_of(items)
         return [
             Case(self._question(dialogue, row, n), _gold(dialogue, row, n, by_round, len(items)))
             for n, row in enumerate(dialogue.questions)
@@ -313,11 +339,11 @@ class MemGallery(Benchmark):
         parts: tuple[Part, ...] = (Text(row.text("question")),)
         derived: tuple[Derived, ...] = ()
         if row.has("question_image"):
-            parts += (self._image(dialogue, row.text("question_image"), row, "question_image"),)
+            parts += (self.image(dialogue, row.text("question_image"), row, "question_image"),)
             caption = row.text("image_caption", "")
             derived = (Derived("caption", caption, 1),) if caption.strip() else ()
         return Question(
-            id=opaque_id("mem-gallery", dialogue.name, index),
+            id=opaque_id(self.card.name, dialogue.name, index),
             context=dialogue.name,
             parts=parts,
             instruction=INSTRUCTIONS.get(row.text("point"), "") if self.options.instructions else "",
@@ -325,8 +351,23 @@ class MemGallery(Benchmark):
         )
 
 
-def read_dialogue(path: Path) -> Dialogue:
+def rounds_of(items: Iterable[Item]) -> Mapping[str, Sequence[Evidence]]:
+    """The items of each round, as evidence."""
+    by_round: dict[str, list[Evidence]] = {}
+    for item in items:
+        by_round.setdefault(round_of(item.id), []).append(Evidence(item.id))
+    return by_round
+
+
+def read_dialogue(
+    path: Path, check: Callable[[Row, set[str]], None] | None = None, user: str | None = None
+) -> Dialogue:
     """One dialogue file.
+
+    Args:
+        path: the file.
+        check: refuses a question, given the rounds there are; by default by Mem-Gallery's rules.
+        user: the user's name where the file gives none; None requires one.
 
     Raises:
         DataError: for a missing or mistyped field, a repeated round, a dialogue without rounds or questions, an
@@ -346,9 +387,10 @@ def read_dialogue(path: Path) -> Dialogue:
         raise file.error("human-annotated QAs", "holds no question")
     known = {row.text("round") for _, row in rounds}
     for row in questions:
-        _check_question(row, known)
-    name = path.stem
-    return Dialogue(path, name, file.row("character_profile").text("name"), sessions, rounds, questions)
+        (check or _check_question)(row, known)
+    profile = file.row("character_profile")
+    name = profile.text("name") if user is None else profile.text("name", user)
+    return Dialogue(path, path.stem, name, sessions, rounds, questions)
 
 
 def _rounds(session: Row) -> list[Row]:
@@ -362,6 +404,11 @@ def _check_question(row: Row, rounds: set[str]) -> None:
         raise row.error("point", f"{row.text('point')!r} is no category; there are: {', '.join(CATEGORIES)}")
     if not _answer(row).strip():
         raise row.error("answer", "is empty", "a question without an answer cannot be scored")
+    check_clues(row, rounds)
+
+
+def check_clues(row: Row, rounds: set[str]) -> None:
+    """Refuse a clue that names no round."""
     for clue in row.texts("clue"):
         if clue not in rounds:
             raise row.error("clue", f"{clue!r} is no round of this dialogue", "name rounds as in `round`")
@@ -373,11 +420,6 @@ def _answer(row: Row) -> str:
     except TypeError as error:
         raise row.error("answer", str(error)) from None
     return answer or ""
-
-
-def _profile(dialogue: Dialogue) -> Item:
-    """The one thing that the official runner shows of the profile: the user's name."""
-    return Item("profile", dialogue.name, 0, (Text(dialogue.user),), kind="profile")
 
 
 def _item(
@@ -436,7 +478,8 @@ def _predictions(file: Path, dialogue: Dialogue) -> Iterable[tuple[str, Answer]]
         yield f"{dialogue.name}:{n}", Answer(said)
 
 
-def _images(episodes: Mapping[str, Recorded]) -> Iterable[Image]:
+def images_of(episodes: Mapping[str, Recorded]) -> Iterable[Image]:
+    """The pictures of items and questions."""
     for episode in episodes.values():
         for parts in (*(i.parts for i in episode.items), *(c.question.parts for c in episode.cases)):
             yield from (part for part in parts if isinstance(part, Image))
@@ -459,6 +502,6 @@ def _findings(where: str, dialogues: Sequence[Dialogue], episodes: Mapping[str, 
         yield Finding("info", where, f"{counts}: partial, {found['contexts']} of {COUNTS['contexts']} contexts")
     without = sum(not row.texts("clue") for row in asked)
     yield Finding("info", where, f"{len(asked) - without} questions with gold evidence, {without} without")
-    lost = [image.source for image in _images(episodes) if image.missing]
+    lost = [image.source for image in images_of(episodes) if image.missing]
     if lost:
         yield Finding("warning", where, f"{len(lost)} pictures are not at hand, such as {lost[0]}; pixels need them")

@@ -98,3 +98,13 @@ def evaluate() -> Callable[[Benchmark, Path], list[ScoreRow]]:
         return scored(benchmark, dict(benchmark.predictions(path)))
 
     return evaluated
+
+
+@pytest.fixture
+def rows_of() -> Callable[[Benchmark, dict[str, str]], list[ScoreRow]]:
+    """Rows of answers by native id."""
+
+    def rows(benchmark: Benchmark, answers: dict[str, str]) -> list[ScoreRow]:
+        return scored(benchmark, {name: Answer(text) for name, text in answers.items()})
+
+    return rows

@@ -12,7 +12,6 @@ from PIL import Image as Pillow
 from memharness.benchmarks.atm import (
     CUTS,
     INSTRUCTION,
-    RUBRIC,
     ATMBench,
     ATMQuestionScore,
     ATMScores,
@@ -20,6 +19,7 @@ from memharness.benchmarks.atm import (
 )
 from memharness.reader import Reply
 from memharness.types import DataError, Derived, Evidence, Image, Place, Status, Text, Usage, UserError, Video
+from tests.benchmarks.conftest import scored
 
 EMAIL, PHOTO, FILM = "email202401010001", "20240102_030405", "20240701_120000"
 
@@ -241,7 +241,7 @@ def test_judged_question_score(root: Path, bench: Callable[..., Any], asked: Cal
     assert metric.score(unit, {}) == {}
     request = metric.ask(unit)
     shown = "".join(part.text for part in request.parts() if isinstance(part, Text))
-    assert RUBRIC in shown
+    assert "You grade one answer to a question about a person's own e-mails" in shown
     assert all(words in shown for words in ("How much was the ferry?", "By the old pier", "Beside the pier"))
     assert "private note" not in shown
     assert request.schema is not None
@@ -268,7 +268,35 @@ def test_a_reply_without_a_verdict_is_a_judge_error(
 def test_verdict_option_reaches_the_metric(root: Path, bench: Callable[..., Any]) -> None:
     metrics = bench(ATMBench, root, verdict="official").metrics()
     assert "ATMQuestionScore(verdict=official)" in map(str, metrics)
-    assert [str(m) for m in metrics if str(m).startswith("Recall(")] == [f"Recall(abstentions=True)@{k}" for k in CUTS]
+    cuts = [f"Recall(abstentions=True)@{k}" for k in CUTS]
+    assert [str(m) for m in metrics if str(m).startswith("Recall(")] == [*cuts, "Recall(over_all=True)@10"]
+
+
+def test_recall_over_questions_with_evidence_and_over_all(
+    root: Path, bench: Callable[..., Any], rows_of: Callable[..., Any], change: Callable[..., Any]
+) -> None:
+    def lose(rows: Any) -> None:
+        rows[0] |= {"evidence_ids": [], "answer": "Unknown"}
+
+    change(root / "data/atm-bench/atm-bench.json", lose)
+    opened = bench(ATMBench, root)
+    cases = opened.episode(opened.contexts()[0]).cases
+    gold = {case.gold.native_id: opened.gold_answer(case) for case in cases}
+    report = opened.report(scored(opened, gold))
+    assert (report["recall@1"], report["recall@gt"]) == (pytest.approx(0.75), 1)  # one of two, and one of one
+    assert report["recall@10_all"] == pytest.approx(2 / 3)
+    assert report["abstention"] == 1
+
+
+def test_pools_are_checked(root: Path, bench: Callable[..., Any], change: Callable[..., Any]) -> None:
+    found = [finding.message for finding in bench(ATMBench, root).check()]
+    assert "niah25: pools hold 2 items, not 25 each" in found
+    change(
+        root / "data/atm-bench/niah/atm-bench-hard-niah25.json", lambda rows: rows[0].update(niah_evidence_ids=[PHOTO])
+    )
+    (finding,) = bench(ATMBench, root).check()
+    assert finding.level == "error"
+    assert f"evidence_ids: '{EMAIL}' names no item" in finding.message
 
 
 def test_predictions(root: Path, tmp_path: Path, bench: Callable[..., Any], evaluate: Callable[..., Any]) -> None:

@@ -37,12 +37,17 @@ CANARIES = Path(__file__).parents[1] / "run" / "canary.py"
 CEILINGS = {  # of the primary figure on the sample, where gold as prediction does not score 1
     "locomo": 0.7956,  # category 5 has no right answer; of category 3 the scorer reads what comes before ";"
     "mem-gallery": 0.9957,  # a question has more gold turns than the ten of recall@10
+    "h2hmem": 0.9167,  # gold answers made of stop words alone ("No", "Before") hold no word, as officially coded
 }
 PRIVATE = {  # fields of the raw data that only scoring may see, beside those that nobody knows
     "atm": {"answer"},
     "hotpotqa": {"answer", "level"},
     "locomo": {"answer", "adversarial_answer", "query"},
     "mem-gallery": {"answer", "notes", "persona_summary"},
+    "2wiki": {"answer", "answer_id", "entity_ids"},
+    "h2hmem": {
+        *("original_answer", "difficulty", "validation_notes", "theme", "session_title", "full_summary", "main_type"),
+    },
 }
 
 

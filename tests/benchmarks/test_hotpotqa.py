@@ -134,6 +134,8 @@ def test_missing_file_and_ambiguous_folder(tmp_path: Path, bench: Callable[..., 
         bench(HotpotQA, tmp_path).contexts()
     write(tmp_path, entry(), entry(_id="q2"), name="hotpot_dev_fullwiki_v1.json")
     assert len(bench(HotpotQA, tmp_path).contexts("fullwiki")) == 2
+    with pytest.raises(UserError, match=r"one\.json is one file; name the folder"):
+        bench(HotpotQA, tmp_path / "one.json").contexts("fullwiki")
     with pytest.raises(UserError, match=r"fullwik.*did you mean fullwiki"):
         bench(HotpotQA, tmp_path).contexts("fullwik")
 
@@ -147,7 +149,7 @@ def test_unresolved_facts_stay_in_the_gold_and_are_found(tmp_path: Path, bench: 
     found = " ".join(finding.message for finding in opened.check())
     assert "1 supporting facts of 1 questions name a title" in found
     assert "fullwiki" in found
-    assert "'Anselm Roe' has no sentence 9" in found
+    assert "1 supporting facts name a sentence that their paragraph lacks, such as q1 ('Anselm Roe' 9)" in found
 
 
 def test_facts_come_from_the_answer_or_else_from_the_readout(
@@ -223,4 +225,5 @@ def test_fullwiki_is_told_from_distractor(shared: Path, bench: Callable[..., Any
     assert any("529 supporting facts of 366 questions" in finding.message for finding in lost)
     for name in ("hotpot_distractor_reflexion100", "hotpotqa_train_100"):
         found = bench(HotpotQA, shared / f"data/hotpotqa/{name}.json").check()
-        assert [finding.level for finding in found] == ["info"]
+        assert [finding.level for finding in found] == ["info", "info"]
+        assert found[1].message.startswith("distractor data")

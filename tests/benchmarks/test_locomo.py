@@ -67,7 +67,7 @@ def test_turns_by_session_number_and_never_by_dates(tmp_path: Path, bench: Calla
 
 def test_gold(tmp_path: Path, bench: Callable[..., Any]) -> None:
     many, when, would, _, trap = bench(LoCoMo, write(tmp_path, conversation())).episode("conv-9").cases
-    assert (many.gold.native_id, many.gold.category, many.gold.cluster) == ("conv-9:0", "1", "conv-9")
+    assert (many.gold.native_id, many.gold.category, many.gold.cluster) == ("conv-9_qa0", "1", "conv-9")
     assert (when.gold.answers, when.gold.extra["answer"]) == (("2023",), 2023)
     assert when.gold.evidence == (Evidence("D2:1"), Evidence("D10:1"))
     assert when.question.instruction == DATE_HINT
@@ -95,6 +95,24 @@ def test_evidence_repair(published: list[str], turns: tuple[str, ...], lost: tup
     known = frozenset({"D8:6", "D9:17", "D9:1", "D4:4", "D4:6", "D30:5"})
     found = repair(published, known)
     assert (found.turns, found.lost) == (turns, lost)
+
+
+def test_repairs_are_said_entry_by_entry(tmp_path: Path, bench: Callable[..., Any]) -> None:
+    said = conversation()
+    said["qa"][3]["evidence"] = ["D2:2", "D2:01; D9:9"]
+    found = [finding for finding in bench(LoCoMo, write(tmp_path, said)).check() if finding.level == "warning"]
+    assert [(finding.where.rpartition(": ")[2], finding.message) for finding in found] == [
+        ("qa 1", "evidence: 'D2:01; (D10:1)': read as D2:1, D10:1"),
+        ("qa 2", "evidence: 'D': dropped D, which names no turn"),
+        ("qa 3", "evidence: 'D2:01; D9:9': read as D2:1; dropped D9:9, which names no turn"),
+    ]
+
+
+def test_the_older_release_has_its_sessions_beside_the_questions(tmp_path: Path, bench: Callable[..., Any]) -> None:
+    nested = conversation()
+    flat = {**nested.pop("conversation"), **nested}
+    old, new = (bench(LoCoMo, write(tmp_path, one)).episode("conv-9") for one in (flat, conversation()))
+    assert (old.items, old.cases) == (new.items, new.cases)
 
 
 def test_two_choices_are_seeded_and_read_back(
@@ -170,7 +188,7 @@ def test_report_by_category_and_without_the_adversarial(
         row["gpt_prediction"] = words
     said["qa"][0]["gpt_prediction_context"] = ["D2:2", "D2:1"]
     (tmp_path / "out.json").write_text(json.dumps([said]))
-    assert dict(opened.predictions(tmp_path / "out.json"))["conv-9:0"] == Answer(
+    assert dict(opened.predictions(tmp_path / "out.json"))["conv-9_qa0"] == Answer(
         "rowing", readout=Readout((Evidence("D2:2"), Evidence("D2:1")))
     )
     report = opened.report(evaluate(opened, tmp_path / "out.json"))
