@@ -35,6 +35,11 @@ class OpenAIConfig(ServerConfig):
         None, "Most tokens of prompt and output; by default what the server says.", ge=1, how=True
     )
     images: bool = option(True, "Whether the model sees pictures.")
+    image_parts: Literal["base64", "file"] = option(
+        "base64",
+        "How pictures are sent: in the request, or as file:// addresses of a server on this machine.",
+        how=True,
+    )
     image_detail: Literal["", "auto", "low", "high"] = option("", "OpenAI's `detail` of pictures; empty sends none.")
     send_temperature: Literal["auto", "always", "never"] = option(
         "auto",
@@ -107,7 +112,7 @@ class OpenAIReader(Reader):
         """
         words = await self._words(request)
         try:
-            completion = await self._server.call(lambda: self._server.client.chat.completions.create(**words))
+            completion = await self._server.call(lambda: self._server.complete(words))
         except Filtered as error:
             return Reply(str(error), Usage(), "refused")
         return self._reply(request, completion)
@@ -149,10 +154,7 @@ class OpenAIReader(Reader):
                 "for a vLLM server set continue_prefill=true"
             )
         begun = {"role": "assistant", "content": prefill}
-        return {
-            "messages": [*messages, begun],
-            "extra_body": {"continue_final_message": True, "add_generation_prompt": False},
-        }
+        return {"messages": [*messages, begun], "continue_final_message": True, "add_generation_prompt": False}
 
     def _limit_key(self) -> str:
         if self.config.max_tokens_key != "auto":
@@ -177,7 +179,12 @@ class OpenAIReader(Reader):
         if not self.config.images:
             raise ReaderError(f"openai:{self.model} sees no pictures (images=false); use --view captions")
         try:
-            url = await asyncio.to_thread(data_url, self.media, part)
+            as_file = self.config.image_parts == "file"
+            url = (
+                self.media.path(part).resolve().as_uri()
+                if as_file
+                else await asyncio.to_thread(data_url, self.media, part)
+            )
         except DataError as error:
             raise ReaderError(str(error)) from error
         detail = {"detail": self.config.image_detail} if self.config.image_detail else {}
@@ -213,25 +220,25 @@ class OpenAIReader(Reader):
 
     def _usage(self, request: Request, completion: Any) -> Usage:
         usage = getattr(completion, "usage", None)
-        prompt, output = getattr(usage, "prompt_tokens", None), getattr(usage, "completion_tokens", None)
-        if not isinstance(prompt, int) or not isinstance(output, int):
+        prompt, output = _count(usage, "prompt_tokens"), _count(usage, "completion_tokens")
+        if prompt is None or output is None:
             raise ReaderError(
                 f"openai:{self.model}: the reply of {self._server.shown} says no usage, so its cost cannot be counted; "
                 "have the server report prompt_tokens and completion_tokens"
             )
         details = getattr(usage, "prompt_tokens_details", None)
+        cached = _count(details, "cached_tokens") or 0
+        reasoning = _count(getattr(usage, "completion_tokens_details", None), "reasoning_tokens") or 0
         pictures = [part for part in request.parts() if isinstance(part, Image)]
-        image = getattr(details, "image_tokens", None) if pictures else 0
+        image = _count(details, "image_tokens") if pictures else 0
         if image is None:
-            image = sum(self.counter.image(part.width, part.height) for part in pictures)
-        image = min(image, prompt)
-        return Usage(
-            text=prompt - image,
-            image=image,
-            cached=getattr(details, "cached_tokens", None) or 0,
-            output=output,
-            reasoning=getattr(getattr(usage, "completion_tokens_details", None), "reasoning_tokens", None) or 0,
-        )
+            image = min(prompt, sum(self.counter.image(part.width, part.height) for part in pictures))
+        if cached > prompt or reasoning > output or image > prompt:
+            raise ReaderError(
+                f"openai:{self.model}: the reply of {self._server.shown} says a usage that cannot be "
+                f"({self._server.clean(_dump(usage))}), so its cost cannot be counted"
+            )
+        return Usage(text=prompt - image, image=image, cached=cached, output=output, reasoning=reasoning)
 
     def _note_served(self, completion: Any) -> None:
         known = self.card.provenance.get("served", "")
@@ -366,6 +373,12 @@ def cut_at(text: str, stops: Sequence[str]) -> str:
     """A text up to its first stop string, for servers and models that take none."""
     ends = [at for stop in stops if stop and (at := text.find(stop)) >= 0]
     return text[: min(ends)] if ends else text
+
+
+def _count(holder: Any, name: str) -> int | None:
+    """A number of tokens from a reply; None where it says none, or something that is no number of tokens."""
+    value = getattr(holder, name, None)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
 def is_strict(schema: Any) -> bool:

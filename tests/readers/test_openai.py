@@ -80,7 +80,9 @@ async def test_plain_reply(api: Api, reader: Open) -> None:
         }
     ]
     assert api.keys == ["Bearer none"]
-    assert one.card.provenance == {"base_url": api.url, "served": "tiny-2026-01-01"}
+    assert one.card.provenance["base_url"] == api.url
+    assert one.card.provenance["served"] == "tiny-2026-01-01"
+    assert "not promised" in one.card.provenance["determinism"]
 
 
 async def test_reasoning_models_get_what_they_accept(api: Api, reader: Open) -> None:
