@@ -2,52 +2,73 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from memharness.image_tokens import NAMED
 from memharness.prompts import Renderer
 from memharness.reader import Counter, count
-from memharness.types import BudgetError, Evidence, Part, Question, Readout, UserError
+from memharness.types import BudgetError, Evidence, Part, Question, Readout, UserError, did_you_mean
 
 
-class Nominal28:
-    """One token per 28 × 28 pixels, by area rounded up, and text by another counter (MemOCR's nominal tokens)."""
+class PictureRule:
+    """A counter that counts pictures by a rule of its own and text as another counter does."""
 
-    def __init__(self, text: Counter) -> None:
-        """Count text as `text` does."""
-        self.name = f"nominal28+{text.name}"
+    def __init__(self, rule: str, text: Counter) -> None:
+        """Take a rule by its name in `memharness.image_tokens.NAMED`, and whose text counts."""
+        self.name = f"{rule}+{text.name}"
         self._text = text
+        self._image = NAMED[rule]
 
     def text(self, text: str) -> int:
         """Tokens of a text by the wrapped counter."""
         return self._text.text(text)
 
     def image(self, width: int, height: int) -> int:
-        """ceil(width · height / 784)."""
-        return -(-width * height // 784)
+        """Tokens of a picture of this size in pixels by the rule.
+
+        Raises:
+            ReaderError: the rule's model does not take such a shape.
+        """
+        return self._image(width, height)
+
+
+class Remembering:
+    """A counter that remembers the last texts it counted, for counters that differ in pictures only."""
+
+    def __init__(self, counter: Counter) -> None:
+        """Wrap a counter; its name stays."""
+        self.name = counter.name
+        self.text = functools.lru_cache(8)(counter.text)
+        self.image = counter.image
 
 
 def counters(names: Sequence[str], reader: Counter) -> tuple[Counter, ...]:
-    """Counters by name: `reader` is the answer reader's own, `nominal28` is by area.
+    """Counters by name: `reader` is the answer reader's own; the others count pictures by a named rule.
 
     Raises:
         UserError: for another name.
     """
-    known = {"reader": reader, "nominal28": Nominal28(reader)}
     for name in names:
-        if name not in known:
-            raise UserError(f"--counter {name}: there are {', '.join(known)}")
-    return tuple(known[name] for name in names)
+        if name != "reader" and name not in NAMED:
+            raise UserError(f"--counter {name}: there are reader, {', '.join(NAMED)}{did_you_mean(name, NAMED)}")
+    return tuple(reader if name == "reader" else PictureRule(name, reader) for name in names)
 
 
 @dataclass(frozen=True)
 class RunBudget:
-    """The budget of a run for one context. See `memharness.method.Budget`."""
+    """The budget of a run for one context. See `memharness.method.Budget`.
+
+    Attributes:
+        noted: counters whose cost is recorded beside that of the counters that must hold.
+    """
 
     items: int | None
     tokens: int | None
     counters: Sequence[Counter]
     renderer: Renderer
+    noted: Sequence[Counter] = ()
 
     def cost(self, evidence: Sequence[Evidence], question: Question) -> Mapping[str, int]:
         """Tokens by counter name of this evidence as the harness would show it."""
@@ -85,7 +106,7 @@ class RunBudget:
         return kept[:low]
 
     def check(self, readout: Readout, shown: Sequence[Part]) -> Mapping[str, int]:
-        """Cost of what will be shown.
+        """Cost of what will be shown, by the budget's counters and the noted ones.
 
         Raises:
             BudgetError: if it holds more items or tokens than allowed.
@@ -97,4 +118,4 @@ class RunBudget:
         for name, tokens in cost.items():
             if self.tokens is not None and tokens > self.tokens:
                 raise BudgetError(f"the evidence costs {tokens} tokens by {name}; the budget is {self.tokens}")
-        return cost
+        return {**{counter.name: count(counter, shown) for counter in self.noted}, **cost}

@@ -92,12 +92,21 @@ class ChoiceBenchmark(Benchmark):
         """
 
     def contexts(self, subset: str | None = None) -> Sequence[str]:
-        """One context a question, or a group of passes, in file order."""
+        """One context a question, or a group of passes, in file order.
+
+        Raises:
+            DataError: as `entries`, or if there is no question at all.
+            UserError: for an unknown subset.
+        """
         if self._read is None or subset != self._subset:
+            self._read, self._subset = None, subset
             read: dict[str, list[Entry]] = {}
             for entry in self.entries(subset):
                 read.setdefault(opaque_id(self.card.name, entry.context or entry.id), []).append(entry)
-            self._read, self._subset = read, subset
+            if not read:
+                of = f" of subset {subset!r}" if subset else ""
+                raise DataError(f"{self.data.path}: holds no question{of}; name other data with --data")
+            self._read = read
         return list(self._read)
 
     def episode(self, context: str) -> Recorded:
@@ -150,7 +159,7 @@ class ChoiceBenchmark(Benchmark):
             yield name, Answer(row.text("prediction", ""))
 
     def check(self) -> Sequence[Finding]:
-        """Counts, categories, options a question, pictures that are not at hand, byte-order marks."""
+        """Counts, options a row, pictures that are not at hand, byte-order marks; of the subset read last."""
         try:
             self.contexts(self._subset)
         except DataError as error:
@@ -182,7 +191,7 @@ def _findings(
     files: Iterable[Path],
 ) -> Iterator[Finding]:
     size = next((name for name, n in published.items() if n in (len(contexts), len(entries))), None)
-    whole = f"the size of {size}" if size else "a part of the release"
+    whole = f"as many as the published {size}" if size else "a part of the release"
     yield Finding("info", where, f"{len(contexts)} questions in {len(entries)} rows: {whole}")
     options = Counter(len(entry.choices) for entry in entries)
     yield Finding("info", where, "options a row: " + ", ".join(f"{n} with {k or 'none'}" for k, n in options.items()))
@@ -200,7 +209,13 @@ def _findings(
 # ------------------------------------------------------------------------------------------------ rows with pictures
 
 
-def data_files(name: str, path: Path, subset: str | None, subsets: Mapping[str, Sequence[str]]) -> list[Path]:
+def data_files(
+    name: str,
+    path: Path,
+    subset: str | None,
+    subsets: Mapping[str, Sequence[str]],
+    suffixes: Sequence[str] = SUFFIXES,
+) -> list[Path]:
     """The files to read: the one named, or those of the subset in the folder named.
 
     Args:
@@ -208,23 +223,31 @@ def data_files(name: str, path: Path, subset: str | None, subsets: Mapping[str, 
         path: a file or folder.
         subset: the one asked for; None is the first.
         subsets: file name patterns of each subset; the first pattern that is there counts, with all its shards.
+        suffixes: of files in the layouts that can be read.
 
     Raises:
-        UserError: for an unknown subset.
-        DataError: if the folder does not hold the subset's files, nor exactly one that could be meant.
+        UserError: for an unknown subset, or one that the file named is not of.
+        DataError: for a file of another kind, or a folder without the subset's files, nor exactly one that could be
+            meant.
     """
     if subset is not None and subset not in subsets:
         raise UserError(f"subset {subset!r}: {name} has {', '.join(subsets)}{did_you_mean(subset, subsets)}")
     if not path.is_dir():
+        if path.suffix not in suffixes:
+            raise DataError(f"{path}: expected a {' or '.join(suffixes)} file, as it was published")
+        of = [one for one, patterns in subsets.items() if any(map(path.match, patterns))]
+        if subset and of and subset not in of:
+            raise UserError(f"subset {subset!r}: {path.name} is {of[0]}; name the file or the folder of {subset}")
         return [path]
     patterns = subsets[subset or next(iter(subsets))]
     for pattern in patterns:
         if found := sorted(path.glob(pattern)):
             return found
-    only = [file for file in files_in(path, *SUFFIXES) if file.name != "PREPARED.json"]
+    only = [file for file in files_in(path, *suffixes) if file.name != "PREPARED.json"]
     if subset is None and len(only) == 1:
         return only
-    raise DataError(f"{path}: holds no {' or '.join(patterns)}; name the file with --data, or another --subset")
+    other = ", or another --subset" if len(subsets) > 1 else ""
+    raise DataError(f"{path}: holds no {' or '.join(patterns)}; name the file with --data{other}")
 
 
 def pictured_rows(path: Path, media: MediaStore, *columns: str) -> Iterator[tuple[Row, tuple[Image, ...]]]:

@@ -193,22 +193,46 @@ def stream_parquet(path: Path, batch: int = 16) -> Iterator[Row]:
         raise DataError(f"{path}: from record {number} on: cannot be read as parquet ({error}); {REMEDY}") from None
 
 
+class Ids:
+    """The ids met so far, for records that are read one by one: of each, only where it stands is kept."""
+
+    def __init__(self) -> None:
+        """None yet."""
+        self._first: dict[str, str] = {}
+
+    def add(self, name: str, row: Row, field: str) -> None:
+        """Take the id of a record.
+
+        Raises:
+            DataError: if a record before has it, naming this record, the id and that record.
+        """
+        if name in self._first:
+            raise row.error(field, f"{name!r} is already the id of {self._first[name]}", "give each record its own id")
+        self._first[name] = row.where
+
+
 def refuse_repeats(ids: Iterable[tuple[str, Row]], field: str) -> None:
     """Refuse an id that two records share.
 
     Raises:
-        DataError: naming the second record, the id and the first record.
+        DataError: as `Ids.add`.
     """
-    first: dict[str, Row] = {}
+    met = Ids()
     for name, row in ids:
-        if name in first:
-            raise row.error(field, f"{name!r} is already the id of {first[name].where}", "give each record its own id")
-        first[name] = row
+        met.add(name, row, field)
 
 
 def files_in(folder: Path, *suffixes: str) -> Iterator[Path]:
-    """The folder's own files with these suffixes, by name."""
-    return (path for path in sorted(folder.iterdir()) if path.is_file() and path.suffix in suffixes)
+    """The folder's own files with these suffixes, by name.
+
+    Raises:
+        DataError: if the folder cannot be read.
+    """
+    try:
+        found = sorted(folder.iterdir())
+    except OSError as error:
+        raise DataError(f"{folder}: cannot be read ({error.strerror}); {REMEDY}") from None
+    return (path for path in found if path.is_file() and path.suffix in suffixes)
 
 
 def existing(path: Path) -> Path:

@@ -66,12 +66,13 @@ class MediaStore:
             where: file, record and field that hold it, for the error.
 
         Raises:
-            DataError: if the bytes are not a readable picture.
+            DataError: if the bytes are not a readable picture, or only the beginning of one.
         """
         sha = hashlib.sha256(data).hexdigest()
         path = home() / "media" / sha[:2] / sha
-        mime, width, height = _picture_header(io.BytesIO(data), where)  # nothing unreadable is kept
-        if not path.is_file():
+        mime, width, height = _picture_header(io.BytesIO(data), where)
+        if not path.is_file():  # nothing unreadable is kept, so what is there needs no second look
+            _read_through(data, where)
             _place(path, data)
         self._files[sha] = path
         return Image(sha, mime, width, height, source)
@@ -118,16 +119,20 @@ class MediaStore:
         return self._known(path, str(path), picture=False)[0]
 
     def _known(self, path: Path, where: str, *, picture: bool) -> tuple[str, str, int, int]:
-        stat = path.stat()
-        key = (str(path.resolve()), stat.st_size, stat.st_mtime_ns)
-        db = self._open()
-        row = db.execute(
-            "SELECT sha, mime, width, height FROM files WHERE path=? AND size=? AND time=?", key
-        ).fetchone()
-        if row and (row[1] or not picture):
-            return row[0], row[1], row[2], row[3]
-        mime, width, height = _picture_header(path, where) if picture else ("", 0, 0)
-        with path.open("rb") as file:
+        try:
+            file = path.open("rb")
+        except OSError as error:
+            raise DataError(f"{path}: cannot be read ({error.strerror}); fetch it again or make it readable") from None
+        with file:
+            stat = os.fstat(file.fileno())
+            key = (str(path.resolve()), stat.st_size, stat.st_mtime_ns)
+            db = self._open()
+            row = db.execute(
+                "SELECT sha, mime, width, height FROM files WHERE path=? AND size=? AND time=?", key
+            ).fetchone()
+            if row and (row[1] or not picture):
+                return row[0], row[1], row[2], row[3]
+            mime, width, height = _picture_header(path, where) if picture else ("", 0, 0)
             sha = hashlib.file_digest(file, "sha256").hexdigest()
         with db:
             db.execute("INSERT OR REPLACE INTO files VALUES (?,?,?,?,?,?,?)", (*key, sha, mime, width, height))
@@ -162,6 +167,25 @@ def _place(path: Path, data: bytes) -> None:
         raise disk_error(error, path) from None
 
 
+def _read_through(data: bytes, where: str) -> None:
+    """Find out whether a picture ends where it should, at the least cost.
+
+    Raises:
+        DataError: if it does not.
+    """
+    from PIL import Image as Pillow
+
+    try:
+        with Pillow.open(io.BytesIO(data)) as picture:
+            if picture.format == "JPEG":
+                picture.draft("RGB", (1, 1))  # as small as it can be decoded: read to the end all the same
+                picture.load()
+            else:
+                picture.verify()
+    except (OSError, SyntaxError, ValueError) as error:
+        raise DataError(f"{where}: is a picture that is damaged or cut short ({error}); fetch it again") from None
+
+
 def _picture_header(path: Path | io.BytesIO, where: str) -> tuple[str, int, int]:
     from PIL import Image as Pillow
     from PIL import UnidentifiedImageError
@@ -172,9 +196,15 @@ def _picture_header(path: Path | io.BytesIO, where: str) -> tuple[str, int, int]
             if picture.getexif().get(0x0112, 1) in (5, 6, 7, 8):  # turned a quarter: what is shown is height × width
                 width, height = height, width
             return Pillow.MIME.get(picture.format or "", ""), width, height
-    except (UnidentifiedImageError, OSError, SyntaxError, ValueError, Pillow.DecompressionBombError) as error:
-        name = f"{path} " if isinstance(path, Path) else ""
-        raise DataError(f"{where}: {name}is not a readable picture ({error}); fetch it again or remove it") from None
+    except UnidentifiedImageError:
+        raise _unreadable(path, where, "of no known kind") from None
+    except (OSError, SyntaxError, ValueError, Pillow.DecompressionBombError) as error:
+        raise _unreadable(path, where, str(error)) from None
+
+
+def _unreadable(path: Path | io.BytesIO, where: str, why: str) -> DataError:
+    name = f"{path} " if isinstance(path, Path) else ""
+    return DataError(f"{where}: {name}is not a readable picture ({why}); fetch it again or remove it")
 
 
 def _ours(name: Path) -> bool:

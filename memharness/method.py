@@ -98,10 +98,10 @@ class MeteredLatent(Protocol):
     async def generate(self, request: Request) -> Reply:
         """See `Reader.generate`."""
 
-    async def see(self, image: Image, blocks: int) -> Any:
+    async def see(self, image: Image, blocks: int, **how: Any) -> Any:
         """See `LatentReader.see`."""
 
-    def lease(self, n: int) -> Lease:
+    def lease(self, n: int, room: int | None = None) -> Lease:
         """See `LatentReader.lease`."""
 
     def decode(self, request: Request, *, window: int) -> AbstractAsyncContextManager[Decoding]:

@@ -106,7 +106,7 @@ class ReaderCard:
         backend: library that runs it.
         dtype: of the weights, or empty.
         window: most tokens of prompt and output together; None if unknown.
-        capabilities: of `image`, `schema`, `logprobs`, `tools`, `verify`.
+        capabilities: of `image`, `schema`, `logprobs`, `tools`, `verify`, `latent`.
         max_inflight: calls the engine takes at once.
         hosted: whether calls cost money.
         cache: whether replies are worth keeping (not for instant readers).
@@ -275,11 +275,16 @@ class LatentReader(Reader):
 
     @abstractmethod
     async def see(self, image: Image, blocks: int) -> Any:
-        """Latents of a picture by the model's own vision encoder and projector, shape (blocks, n, width)."""
+        """Latents of a picture by the model's own vision encoder and projector, shape (blocks, n, width).
+
+        Args:
+            image: the picture.
+            blocks: the side of a block, in patches of the encoder.
+        """
 
     @abstractmethod
-    def lease(self, n: int) -> Lease:
-        """All sessions a question needs, at once."""
+    def lease(self, n: int, room: int | None = None) -> Lease:
+        """All sessions a question needs, at once, each with room for so many positions (an equal share if None)."""
 
     @abstractmethod
     def decode(self, request: Request, *, window: int) -> AbstractAsyncContextManager[Decoding]:

@@ -16,7 +16,7 @@ from itertools import chain
 from pathlib import Path
 from typing import IO
 
-from memharness.datafile import REMEDY, Row, existing
+from memharness.datafile import REMEDY, Ids, Row, existing
 from memharness.media import MediaStore
 from memharness.types import DataError, Image
 
@@ -73,13 +73,11 @@ def read_pictured(
             or whose row holds no picture of its own.
     """
     known: dict[str, tuple[Image, ...]] = {}
-    seen: dict[str, str] = {}
+    met = Ids()
     for row in read_tsv(path, {"index", "image", *columns}):
         index, cell = row.text("index").strip(), row.text("image").strip()
         row = Row({name: value for name, value in row.values.items() if name != "image"}, row.where)
-        if index in seen:
-            raise row.error("index", f"{index!r} is already the index of {seen[index]}", "give each row its own index")
-        seen[index] = row.where
+        met.add(index, row, "index")
         if len(cell) > REFERENCE:
             known[index] = _decoded(cell, index, row, media)
             yield row, known[index]

@@ -166,7 +166,7 @@ class VideoBenchmark(ChoiceBenchmark):
         found = list(super().check())
         if any(finding.level == "error" for finding in found):
             return found
-        entries = list(self.asked(None))
+        entries = list(self.asked(self._subset))
         return [*found, *self.lost(entries), *_short(str(self.data.path), entries)]
 
     def lost(self, entries: Sequence[VideoEntry]) -> Iterable[Finding]:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import functools
+import gc
 import os
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 from memharness.reader import device_thread
+
+_NO_MEMORY = ("out of memory", "can't allocate memory", "CUBLAS_STATUS_ALLOC_FAILED")
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -22,6 +25,12 @@ async def run(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) ->
     """
     call = functools.partial(contextvars.copy_context().run, function, *args, **kwargs)
     return await asyncio.get_running_loop().run_in_executor(device_thread(), call)
+
+
+async def prepare(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run a function on the one thread that makes inputs ready, beside the device thread and what runs there."""
+    call = functools.partial(contextvars.copy_context().run, function, *args, **kwargs)
+    return await asyncio.get_running_loop().run_in_executor(device_thread("input"), call)
 
 
 def set_threads(wanted: int) -> int:
@@ -54,6 +63,24 @@ def pick(device: str) -> str:
     if device != "auto":
         return device
     return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def short_of_memory(error: BaseException) -> bool:
+    """Whether an error says that the device has too little memory; only CUDA's has a class of its own."""
+    import torch
+
+    if isinstance(error, torch.OutOfMemoryError | MemoryError):
+        return True
+    return isinstance(error, RuntimeError) and any(words in str(error) for words in _NO_MEMORY)
+
+
+def free_memory() -> None:
+    """Give back what torch holds for tensors that are gone."""
+    import torch
+
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
 
 
 def quiet() -> None:

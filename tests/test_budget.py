@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memharness.budget import Nominal28, RunBudget, counters
+from memharness.budget import PictureRule, Remembering, RunBudget, counters
+from memharness.image_tokens import NAMED
 from memharness.prompts import Renderer, View
 from memharness.reader import Counter, count
 from memharness.types import BudgetError, Derived, Evidence, Image, Item, Question, Readout, Text, UserError
@@ -75,7 +76,7 @@ def budget(
     ("width", "height", "tokens"), [(28, 28, 1), (29, 28, 2), (1, 1, 1), (640, 480, 392), (1280, 1280, 2090), (0, 5, 0)]
 )
 def test_nominal28_is_by_area_rounded_up(width: int, height: int, tokens: int) -> None:
-    counter = Nominal28(Words())
+    counter = PictureRule("nominal28", Words())
     assert counter.image(width, height) == tokens == math.ceil(width * height / 784)
     assert counter.text("three little words") == 3
     assert counter.name == "nominal28+words"
@@ -83,7 +84,7 @@ def test_nominal28_is_by_area_rounded_up(width: int, height: int, tokens: int) -
 
 @given(st.integers(1, 10**5), st.integers(1, 10**5))
 def test_nominal28_is_exact(width: int, height: int) -> None:
-    tokens = Nominal28(Words()).image(width, height)
+    tokens = PictureRule("nominal28", Words()).image(width, height)
     assert 784 * (tokens - 1) < width * height <= 784 * tokens
 
 
@@ -93,8 +94,39 @@ def test_counters_by_name() -> None:
     assert [counter.name for counter in both] == ["nominal28+words", "words"]
     assert both[1] is reader
     assert counters([], reader) == ()
-    with pytest.raises(UserError, match="--counter words: there are reader, nominal28"):
-        counters(["words"], reader)
+    sizes = {counter.name: counter.image(1000, 600) for counter in counters(list(NAMED), reader)}
+    assert sizes == {
+        "nominal28+words": 766,
+        "qwen2.5-vl+words": 36 * 21,
+        "qwen3-vl+words": 31 * 19,
+        "internvl+words": 256 * (3 * 2 + 1),
+        "openai-tiles+words": 85 + 4 * 170,
+        "openai-patches+words": 32 * 19,
+    }
+    with pytest.raises(UserError, match=r"--counter qwen3vl: there are reader, nominal28.*did you mean qwen3-vl"):
+        counters(["qwen3vl"], reader)
+
+
+def test_a_text_is_counted_once_for_all_counters_that_share_it() -> None:
+    asked: list[str] = []
+
+    class Slow(Words):
+        def text(self, text: str) -> int:
+            asked.append(text)
+            return super().text(text)
+
+    limit = budget(items("one two"), by=counters(list(NAMED), Remembering(Slow())))
+    assert set(limit.cost([Evidence("i0")], ASKED).values()) == {3}
+    assert asked == ["[1]\none two\n"]
+
+
+def test_noted_counters_are_recorded_and_bind_nothing() -> None:
+    held = items("one two three")
+    readout = Readout((Evidence("i0"),))
+    shown = Renderer(held, "captions").evidence(readout.evidence)
+    limit = RunBudget(None, 4, (Words(),), Renderer(held, "captions"), noted=(Pairs(), Words()))
+    assert limit.check(readout, shown) == {"pairs": 9, "words": 4}
+    assert limit.fit(readout.evidence, ASKED) == readout.evidence
 
 
 def test_adjacent_texts_are_counted_as_they_are_sent() -> None:
@@ -166,7 +198,7 @@ def test_every_counter_must_hold() -> None:
 def test_cost_is_of_what_would_be_shown() -> None:
     picture = Item("p", "c", 0, (Image("00", "image/png", 56, 28),), derived=(Derived("caption", "a red kite", 0),))
     evidence = [Evidence("p")]
-    by = (Words(), Nominal28(Words()))
+    by = (Words(), PictureRule("nominal28", Words()))
     assert budget({"p": picture}, by=by).cost(evidence, ASKED) == {"words": 5, "nominal28+words": 5}
     assert budget({"p": picture}, by=by, view="pixels").cost(evidence, ASKED) == {"words": 57, "nominal28+words": 3}
 

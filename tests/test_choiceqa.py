@@ -66,9 +66,7 @@ def test_lettered_options_leave_out_what_is_absent() -> None:
     [({"A": "x", "C": "y"}, "B"), ({"B": "x", "C": "y"}, "A"), ({"A": "x"}, "B"), ({"A": "x", "B": "", "C": "z"}, "B")],
 )
 def test_a_gap_between_options_is_refused(options: Mapping[str, str], gap: str) -> None:
-    with pytest.raises(
-        DataError, match=rf"record 0: {gap}: is missing, though there is .*; options have no gaps"
-    ):
+    with pytest.raises(DataError, match=rf"record 0: {gap}: is missing, though there is .*; options have no gaps"):
         lettered_choices(row(**options))
 
 
@@ -218,7 +216,7 @@ class NoOptions(Config):
 class Two(ChoiceBenchmark):
     """Two questions, one of them in two passes."""
 
-    card = BenchmarkCard("two", "Two", "", "", "", "", 1, {}, {"all": 2}, "", "accuracy")
+    card = BenchmarkCard("two", "Two", "", "", "", "", 1, {}, {"questions": 2}, "", "accuracy")
     options_class = NoOptions
 
     def entries(self, subset: str | None) -> Iterator[Entry]:
@@ -250,7 +248,7 @@ def test_passes_share_a_context_that_holds_nothing(tmp_path: Path) -> None:
 
 def test_check_says_what_there_is(tmp_path: Path) -> None:
     said = {finding.message: finding.level for finding in two(tmp_path).check()}
-    assert said["2 questions in 3 rows: the size of all"] == "info"
+    assert said["2 questions in 3 rows: as many as the published questions"] == "info"
     assert said["options a row: 2 with 2, 1 with none"] == "info"
     assert said["1 of 1 pictures are not at hand, first gone.jpg"] == "warning"
     assert any("byte-order mark" in message for message, level in said.items() if level == "warning")

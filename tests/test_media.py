@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 from pathlib import Path
 
@@ -90,6 +91,40 @@ def test_a_picture_cut_short_is_named_when_it_is_opened(tmp_path: Path, store: M
     path.write_bytes(path.read_bytes()[:-200])
     with pytest.raises(DataError, match=r"a.jpg: cannot be decoded as a picture .* fetch it again"):
         store.open(store.image(path, "a.jpg", "w"))
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP"])
+@pytest.mark.parametrize("left", [0.3, 0.7, 0.97])
+def test_a_picture_cut_short_inside_a_data_file_is_not_kept(
+    tmp_path: Path, store: MediaStore, monkeypatch: pytest.MonkeyPatch, kind: str, left: float
+) -> None:
+    monkeypatch.setenv("MEMHARNESS_HOME", str(tmp_path / "home"))
+    out = io.BytesIO()
+    Pillow.effect_noise((120, 90), 80).convert("RGB").save(out, kind)
+    whole = out.getvalue()
+    with pytest.raises(DataError, match=r"data.tsv: record 2: image: .*(cut short|not a readable picture)") as error:
+        store.keep(whole[: int(len(whole) * left)], "7", "data.tsv: record 2: image")
+    assert "0x" not in str(error.value)  # no address of an object, which says nothing and differs each time
+    assert not list((tmp_path / "home").rglob("media/*/*"))
+    assert store.open(store.keep(whole, "7", "w")).size == (120, 90)
+
+
+def test_bytes_of_no_kind_of_picture_are_named_alike_each_time(store: MediaStore) -> None:
+    with pytest.raises(DataError, match=r"record 2: image: is not a readable picture \(of no known kind\); fetch"):
+        store.keep(b"junk", "7", "data.tsv: record 2: image")
+
+
+def test_a_file_that_cannot_be_read_is_named(
+    tmp_path: Path, store: MediaStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(self: Path, *_: object) -> None:
+        raise PermissionError(13, "Permission denied", str(self))
+
+    path = picture(tmp_path / "a.png")
+    monkeypatch.setattr(Path, "open", refuse)
+    for read in (lambda: store.digest(path), lambda: store.image(path, "a.png", "w")):
+        with pytest.raises(DataError, match=r"a.png: cannot be read \(Permission denied\); fetch it again or make it"):
+            read()
 
 
 def test_a_picture_too_large_to_decode_is_a_fault_of_the_data(

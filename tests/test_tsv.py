@@ -227,7 +227,7 @@ def test_the_picture_cell_is_not_passed_on(write: Write) -> None:
         ([row("1", "7")], r"record 1 \(line 2\): image: points to row '7', which is not there or holds no picture"),
         ([row("1", "2"), row("2", "3"), row("3")], r"record 1 .*: image: points to row '2'"),
         ([row("1", "1")], r"record 1 .*: image: points to row '1'"),
-        ([row("1"), row("1")], r"record 2 \(line 3\): index: '1' is already the index of .*record 1"),
+        ([row("1"), row("1")], r"record 2 \(line 3\): index: '1' is already the id of .*record 1"),
         ([row("")], r"record 1 .*: index: is missing"),
         ([row("1", "nan")], r"record 1 .*: image: is missing"),
         ([row("1", "!" * 100)], r"record 1 .*: image: is not base64"),

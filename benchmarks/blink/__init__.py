@@ -22,7 +22,7 @@ from memharness.choiceqa import (
     right_letter,
 )
 from memharness.config import Config, option
-from memharness.datafile import Row, existing, kind, read_json, stream_parquet
+from memharness.datafile import Ids, Row, existing, kind, read_json, stream_parquet
 from memharness.media import MediaStore
 from memharness.metric import Metric
 from memharness.scoring.choice_metrics import ChoiceAccuracy, failure
@@ -123,7 +123,7 @@ class BLINK(ChoiceBenchmark):
         ),
         images=True,
         prompt="direct.v1",
-        steps=("TSV form: fetch VLMEvalKit's BLINK.tsv; --data FILE",),
+        steps=("TSV form: fetch https://opencompass.openxlab.space/utils/VLMEval/BLINK.tsv and give --data FILE",),
     )
     options_class = BLINKOptions
     options: BLINKOptions
@@ -139,12 +139,10 @@ class BLINK(ChoiceBenchmark):
         if subset not in (None, "all", *TASKS):
             hint = did_you_mean(subset or "", TASKS)
             raise UserError(f"subset {subset!r}: no such task{hint}; there are: {', '.join(TASKS)}")
-        seen: dict[str, str] = {}
+        met = Ids()
         for path in self.files():
             for name, row, images in _rows(path, self.data.media):
-                if name in seen:
-                    raise row.error("idx", f"{name!r} is already the id of {seen[name]}", "give each its own id")
-                seen[name] = row.where
+                met.add(name, row, "idx")
                 entry = _entry(name, row, images, self.options.words)
                 if subset in (None, "all", entry.category):
                     yield entry
@@ -187,7 +185,7 @@ class BLINK(ChoiceBenchmark):
         Raises:
             DataError: if there is none.
         """
-        return data_files(self.card.name, self.data.path, None, {"all": FILES})
+        return data_files(self.card.name, self.data.path, None, {"all": FILES}, (".tsv", ".parquet"))
 
     def digest(self) -> Mapping[str, str]:
         """Digests of the data files, which hold the pictures, by their names from the folder."""

@@ -14,7 +14,7 @@ from memharness import video
 from memharness.benchmark import BenchmarkCard, ScoreRow, means
 from memharness.choiceqa import LETTER, right_letter
 from memharness.config import option
-from memharness.datafile import Row, kind, read_json, read_lines, stream_parquet
+from memharness.datafile import Ids, Row, kind, read_json, read_lines, stream_parquet
 from memharness.media import VIDEO_TYPES
 from memharness.metric import Metric
 from memharness.scoring.choice import after_thinking
@@ -147,15 +147,11 @@ class LVBench(VideoBenchmark):
         if subset is not None and subset not in types:
             hint = did_you_mean(subset, types)
             raise UserError(f"subset {subset!r}: lvbench has all, {', '.join(TYPES.values())}{hint}")
-        seen: dict[str, str] = {}
+        met = Ids()
         for path, _ in self.sources(None):
             for film, row in _rows(path):
                 entry = self._entry(path.parent, film, row)
-                if entry.id in seen:
-                    raise row.error(
-                        "uid", f"{entry.id!r} is already the id of {seen[entry.id]}", "give each its own id"
-                    )
-                seen[entry.id] = row.where
+                met.add(entry.id, row, "uid")
                 if subset in (None, "all", *entry.extra["types"]):
                     yield entry
 
@@ -223,7 +219,7 @@ class LVBench(VideoBenchmark):
         found = list(super().check())
         if any(finding.level == "error" and finding.where == str(self.data.path) for finding in found):
             return found
-        return [*found, *_findings(str(self.data.path), list(self.asked(None)))]
+        return [*found, *_findings(str(self.data.path), list(self.asked(self._subset)))]
 
     def _entry(self, folder: Path, film: Row, row: Row) -> VideoEntry:
         name = _text(row, "uid")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from memharness.benchmark import Ask, Benchmark, BenchmarkCard, Episode, Fact, Floor, Observe, ScoreRow, means
-from memharness.benchmarks.m2ca.layouts import Asset, Session, Turn, read_sessions
+from memharness.benchmarks.m2ca.layouts import TASKS, Asset, Session, Turn, read_sessions
 from memharness.benchmarks.m2ca.sets import PICTURE, ReadoutSet, RetrievedSet, picture_id
 from memharness.config import Config, option
 from memharness.datafile import as_rows, read_json, read_lines
@@ -95,7 +95,8 @@ class M2CABench(Benchmark):
         steps=(
             "M2CA-Bench is not published yet: there is nothing to fetch",
             "sessions of your own: sessions/*.json in the layout of the bundled sample, named by --data",
-            "WEAVEBench: fetch hf://datasets/WeiChow/WEAVE and name the folder of its test/test.json by --data",
+            "WEAVEBench: fetch https://huggingface.co/datasets/WeiChow/WEAVE and give the folder that holds its "
+            "test/test.json by --data",
         ),
     )
     options_class = M2CAOptions
@@ -146,9 +147,11 @@ class M2CABench(Benchmark):
         return (RetrievedSet(), ReadoutSet())
 
     def report(self, rows: Iterable[ScoreRow]) -> Mapping[str, float]:
-        """All, Long and Hard as the project page names them, then the means of every score, also by task type."""
+        """All, Long and Hard as the project page names them, `em` by task type, then the mean of every score."""
         found = means(backed(rows))
-        return {name: found[key] for name, key in OFFICIAL.items() if key in found} | found
+        official = {name: found[key] for name, key in OFFICIAL.items() if key in found}
+        tasks = {name: found[name] for task in TASKS if (name := f"em.{task}") in found}
+        return official | tasks | {name: value for name, value in found.items() if "." not in name}
 
     def floors(self) -> Sequence[Floor]:
         """Policies that look at nothing, and BM25 on captions; empty and oracle are among every one's floors."""
@@ -355,7 +358,7 @@ def _findings(where: str, sessions: Sequence[Session]) -> Iterable[Finding]:
     counted: dict[str, Counter[str]] = {
         "tasks": Counter(turn.task for _, turn in turns),
         "difficulties": Counter(turn.difficulty or "not stated" for _, turn in turns),
-        "pictures needed": Counter(str(len(turn.gold)) for _, turn in turns),
+        "turns by pictures needed": Counter(f"need {len(turn.gold) or 'none'}" for _, turn in turns),
         "negatives": Counter(turn.negatives for _, turn in turns),
     }
     for name, counts in counted.items():

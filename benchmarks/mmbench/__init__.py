@@ -19,7 +19,7 @@ from memharness.choiceqa import (
     right_letter,
 )
 from memharness.config import Config, option
-from memharness.datafile import Row
+from memharness.datafile import Ids, Row
 from memharness.media import MediaStore
 from memharness.metric import Metric
 from memharness.scoring.choice_metrics import ChoiceAccuracy, CircularAccuracy
@@ -99,7 +99,7 @@ class MMBench(ChoiceBenchmark):
             "en-v1.1": "English dev questions of version 1.1, TSV form only",
             "cn-v1.1": "Chinese dev questions of version 1.1, TSV form only",
         },
-        counts={"en or cn, dev": 4329, "lmms-lab/MMBench_EN, dev": 4377, "cc": 2040},
+        counts={"rows of en or cn": 4329, "rows of lmms-lab/MMBench_EN": 4377, "rows of cc": 2040},
         cluster="the question with its passes",
         primary="circular",
         assets=(Asset("hf://datasets/lmms-lab/MMBench@56ba1af8954932c4804bd3f522e05ed96e63b654", ""),),
@@ -182,12 +182,10 @@ def read_rows(paths: Iterable[Path], media: MediaStore) -> Iterator[Asking]:
     Raises:
         DataError: for an index that is no whole number or comes twice, and what is wrong with options or answer.
     """
-    seen: dict[int, str] = {}
+    met = Ids()
     for row, images in (one for path in paths for one in pictured_rows(path, media, "question", "A", "B", "answer")):
         index = _index(row)
-        if index in seen:
-            raise row.error("index", f"{index} is already the index of {seen[index]}", "give each row its own index")
-        seen[index] = row.where
+        met.add(str(index), row, "index")
         row = Row(row.values, f"{row.where} (index {index})")
         row.text("question")
         choices = lettered_choices(row)

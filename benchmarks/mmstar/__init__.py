@@ -17,7 +17,7 @@ from memharness.choiceqa import (
     right_letter,
 )
 from memharness.config import Config, option
-from memharness.datafile import Row
+from memharness.datafile import Ids, Row
 from memharness.metric import Metric
 from memharness.scoring.choice_metrics import ChoiceAccuracy
 from memharness.types import Asset, Image, Status, Text
@@ -47,7 +47,7 @@ class MMStar(ChoiceBenchmark):
         revision="Lin-Chen/MMStar @ bc98d668301da7b14f648724866e57302778ab27; evaluate/mmstar.py @ 79e6d1c",
         version=1,
         splits={"val": "all questions"},
-        counts={"val": 1500},
+        counts={"questions": 1500},
         cluster="none: each question has its own picture",
         primary="accuracy",
         assets=(Asset("hf://datasets/Lin-Chen/MMStar@bc98d668301da7b14f648724866e57302778ab27", ""),),
@@ -69,13 +69,11 @@ class MMStar(ChoiceBenchmark):
 
     def entries(self, subset: str | None) -> Iterator[Entry]:
         """The questions in file order; ids are `index` (TSV, parquet) or `id` (JSON lines)."""
-        seen: dict[str, str] = {}
+        met = Ids()
         for path in data_files("mmstar", self.data.path, subset, SUBSETS):
             for row, images in pictured_rows(path, self.data.media, "question", "answer"):
                 entry = _entry(row, images)
-                if entry.id in seen:
-                    raise row.error("index", f"{entry.id!r} is already the index of {seen[entry.id]}")
-                seen[entry.id] = row.where
+                met.add(entry.id, row, "index")
                 yield entry
 
     def metrics(self) -> Sequence[Metric]:

@@ -21,7 +21,7 @@ from memharness.choiceqa import (
     right_letter,
 )
 from memharness.config import Config, option
-from memharness.datafile import Row, existing, kind, stream_parquet
+from memharness.datafile import Ids, Row, existing, kind, stream_parquet
 from memharness.media import MediaStore
 from memharness.metric import Metric
 from memharness.scoring.choice_metrics import ChoiceAccuracy
@@ -58,6 +58,8 @@ FILES = ("data/test-*.parquet", "test-*.parquet", "*.parquet", "MUIRBench*.tsv",
 """Where the questions lie in a folder, the first that is there: the Hugging Face shards, or VLMEvalKit's table."""
 PLACE = "<image>"
 """What marks the place of a picture in a question or an option."""
+UNSTATED = "task not stated"
+"""The task of a question whose table has no column for it."""
 NONE = "None of the choices provided"
 """The option that is right in an unanswerable question."""
 
@@ -113,7 +115,7 @@ class MuirBench(ChoiceBenchmark):
         ),
         images=True,
         prompt="direct.v1",
-        steps=("TSV form: fetch VLMEvalKit's MUIRBench.tsv; --data FILE",),
+        steps=("TSV form: fetch https://opencompass.openxlab.space/utils/VLMEval/MUIRBench.tsv and give --data FILE",),
     )
     options_class = MuirBenchOptions
     options: MuirBenchOptions
@@ -127,12 +129,10 @@ class MuirBench(ChoiceBenchmark):
             UserError: for an unknown task.
         """
         task = _task(subset)
-        seen: dict[str, str] = {}
+        met = Ids()
         for path in self.files():
             for name, row, images in _rows(path, self.data.media):
-                if name in seen:
-                    raise row.error("idx", f"{name!r} is already the id of {seen[name]}", "give each its own id")
-                seen[name] = row.where
+                met.add(name, row, "idx")
                 entry = _entry(name, row, images)
                 if task is None or entry.category == task:
                     yield entry
@@ -151,7 +151,7 @@ class MuirBench(ChoiceBenchmark):
         Raises:
             DataError: if there is none.
         """
-        return data_files(self.card.name, self.data.path, None, {"all": FILES})
+        return data_files(self.card.name, self.data.path, None, {"all": FILES}, (".tsv", ".parquet"))
 
     def digest(self) -> Mapping[str, str]:
         """Digests of the data files, which hold the pictures."""
@@ -227,7 +227,7 @@ def _entry(name: str, row: Row, images: Sequence[Image]) -> Entry:
         parts=parts,
         answers=(letter,),
         choices=tuple(Choice(choice.key, own) for choice, own in zip(choices, placed, strict=True)),
-        category=row.text("task", "") or row.text("category"),
+        category=row.text("task") if options else row.text("task", "") or row.text("category", UNSTATED),
         instruction=LETTER,
         extra={
             "relation": row.text("image_relation", ""),

@@ -105,8 +105,9 @@ class MVBenchAccuracy(ChoiceAccuracy):
 
 
 def as_coded(said: str, asked: Asked) -> float:
-    """The official comparison of a reply with the right option."""
-    word = (after_thinking(said) or "").lower().split(" ")[0].replace(".", "")
+    """The official comparison of a reply with the right option; thinking is cut, and counts where it never closes."""
+    answer = after_thinking(said)
+    word = (said if answer is None else answer).lower().split(" ")[0].replace(".", "")
     right = f"({asked.gold.answers[0].lower()})"
     return float(word in right or right in word)
 
@@ -182,7 +183,7 @@ class MVBench(VideoBenchmark):
 
         Raises:
             DataError: if there is none, or a file named is no task's.
-            UserError: for an unknown task.
+            UserError: for an unknown task, or one that the file named is not of.
         """
         if subset not in (None, "all", *TASKS):
             hint = did_you_mean(subset or "", TASKS)
@@ -191,7 +192,9 @@ class MVBench(VideoBenchmark):
         if not path.is_dir():
             if path.stem not in TASKS:
                 raise DataError(f"{path}: named like no task; there are: {', '.join(TASKS)}")
-            return [(path, path.stem)] if subset in (None, "all", path.stem) else []
+            if subset not in (None, "all", path.stem):
+                raise UserError(f"subset {subset!r}: {path.name} is {path.stem}; name the folder of all tasks")
+            return [(path, path.stem)]
         tasks = TASKS if subset in (None, "all") else (subset,)
         found = [(file, task) for task in tasks for file in _files(path, task)]
         if not found:
@@ -212,7 +215,7 @@ class MVBench(VideoBenchmark):
         found = list(super().check())
         if any(finding.level == "error" and finding.where == str(self.data.path) for finding in found):
             return found
-        return [*found, *_findings(str(self.data.path), list(self.asked(None)))]
+        return [*found, *_findings(str(self.data.path), list(self.asked(self._subset)), self._subset)]
 
     def _entry(self, task: str, place: int, row: Row) -> VideoEntry:
         texts = row.texts("candidates")
@@ -270,10 +273,10 @@ def _files(root: Path, task: str) -> list[Path]:
     return []
 
 
-def _findings(where: str, entries: Sequence[VideoEntry]) -> Iterator[Finding]:
+def _findings(where: str, entries: Sequence[VideoEntry], subset: str | None) -> Iterator[Finding]:
     sizes = Counter(entry.category for entry in entries)
     yield Finding("info", where, "tasks: " + ", ".join(f"{task} {n}" for task, n in sorted(sizes.items())))
-    if absent := [task for task in TASKS if task not in sizes]:
+    if subset in (None, "all") and (absent := [task for task in TASKS if task not in sizes]):
         yield Finding("warning", where, f"{len(absent)} of {len(TASKS)} tasks are not there: {', '.join(absent)}")
     if twice := [entry.id for entry in entries if entry.extra["twice"]]:
         yield Finding(

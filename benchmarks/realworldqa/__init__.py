@@ -19,12 +19,12 @@ from memharness.choiceqa import (
     split_choices,
 )
 from memharness.config import Config, option
-from memharness.datafile import Row
+from memharness.datafile import Ids, Row
 from memharness.metric import Metric
 from memharness.scoring.choice import after_thinking
 from memharness.scoring.choice_metrics import choice_score, failure, thinking_score, unclosed
 from memharness.scoring.choice_rules import extractor
-from memharness.types import Asked, Asset, Choice, DataError, Image, Score, Status, Text
+from memharness.types import Asked, Asset, Choice, Image, Score, Status, Text
 
 SUBSETS = {"test": ("data/test-*.parquet", "test-*.parquet", "RealWorldQA.tsv")}
 NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -97,7 +97,7 @@ class RealWorldQA(ChoiceBenchmark):
         revision="xai-org/RealworldQA @ 17e7f75e092e47169732462ea3cdfebe911105dd",
         version=1,
         splits={"test": "all questions"},
-        counts={"test": 765},
+        counts={"questions": 765},
         cluster="none: each question has its own picture",
         primary="accuracy",
         assets=(Asset("hf://datasets/xai-org/RealworldQA@17e7f75e092e47169732462ea3cdfebe911105dd", ""),),
@@ -123,13 +123,11 @@ class RealWorldQA(ChoiceBenchmark):
     def entries(self, subset: str | None) -> Iterator[Entry]:
         """The questions in file order."""
         place = 0
-        seen: set[str] = set()
+        met = Ids()
         for path in data_files("realworldqa", self.data.path, subset, SUBSETS):
             for row, images in pictured_rows(path, self.data.media, "question", "answer"):
                 name = str(row.values["index"]).strip() if row.has("index") else str(place)
-                if name in seen:
-                    raise row.error("index", f"{name!r} comes twice", "give each row its own index")
-                seen.add(name)
+                met.add(name, row, "index")
                 yield _entry(Row(row.values, f"{row.where} (question {name})"), name, images)
                 place += 1
 
@@ -172,7 +170,7 @@ def asked_in(row: Row) -> tuple[str, tuple[Choice, ...], str]:
     """The words, options and answer format of a question: options of columns A, B …, else of the lines of its text.
 
     Raises:
-        DataError: for options that end before the second.
+        DataError: for options that end before the second, and words that want a letter where there are no options.
     """
     text, instruction = row.text("question"), ""
     if said := _FORMAT.search(text):
@@ -180,13 +178,10 @@ def asked_in(row: Row) -> tuple[str, tuple[Choice, ...], str]:
     if columns := lettered_choices(row):
         return text.strip(), columns, instruction
     heads = list(_OPTIONS.finditer(text))
-    if not heads:
+    if not heads and "letter" not in instruction:
         return text.strip(), (), instruction
-    choices = split_choices(text[heads[-1].start() :], between=r"^\s*")
+    choices = split_choices(text[heads[-1].start() :], between=r"^\s*") if heads else ()
     if len(choices) < 2:
-        raise _one_option(row)
+        found = "has an option A and no B" if heads else f"has no options, though it says {instruction!r}"
+        raise row.error("question", found, "options stand in lines `A. …`, `B. …`, or in columns A, B …")
     return text[: heads[-1].start()].strip(), choices, instruction
-
-
-def _one_option(row: Row) -> DataError:
-    return row.error("question", "has an option A and no B", "options stand in lines `A. …`, `B. …`")

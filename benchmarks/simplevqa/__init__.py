@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from memharness.benchmark import BenchmarkCard, ScoreRow
 from memharness.choiceqa import ChoiceBenchmark, Entry, data_files, pictured_rows
 from memharness.config import Config, option
-from memharness.datafile import Row
+from memharness.datafile import Ids, Row
 from memharness.judging import Judge
 from memharness.metric import Metric
 from memharness.scoring.choice import after_thinking
@@ -108,7 +108,7 @@ class SimpleVQA(ChoiceBenchmark):
         revision="m-a-p/SimpleVQA, main: no revision is pinned; the data is held to the digest of the first download",
         version=1,
         splits={"test": "all questions"},
-        counts={"test": 2025, "test of mirrors": 2024},
+        counts={"questions": 2025, "questions in mirrors": 2024},
         cluster="none: each question has its own picture",
         primary="co",
         assets=(Asset("https://huggingface.co/datasets/m-a-p/SimpleVQA/resolve/main/test.parquet", "test.parquet"),),
@@ -131,16 +131,14 @@ class SimpleVQA(ChoiceBenchmark):
 
     def entries(self, subset: str | None) -> Iterator[Entry]:
         """The questions in file order; ids are `data_id`, in the TSV form `index`."""
-        seen: dict[str, str] = {}
+        met = Ids()
         for path in data_files("simplevqa", self.data.path, subset, SUBSETS):
             for row, images in pictured_rows(path, self.data.media, "question", "answer"):
                 field = "data_id" if row.has("data_id") else "index"
                 name = str(row.values.get(field) if row.has(field) else "").strip()
                 if not name:
                     raise row.error(field, "is missing")
-                if name in seen:
-                    raise row.error(field, f"{name!r} is already the id of {seen[name]}", "give each row its own id")
-                seen[name] = row.where
+                met.add(name, row, field)
                 yield self._entry(Row(row.values, f"{row.where} ({field} {name})"), name, images)
 
     def _entry(self, row: Row, name: str, images: tuple[Image, ...]) -> Entry:

@@ -7,7 +7,10 @@ from memharness import __version__
 COMMANDS = {  # name: where it is, and its one line in the help
     "run": ("memharness.cli.run:run", "Run a method on a benchmark with a reader, or go on with a run."),
     "list": ("memharness.cli.look:list_plugins", "List what is installed: methods, benchmarks, readers and so on."),
-    "show": ("memharness.cli.look:show", "Show the card of a plug-in, or the summary of a run."),
+    "show": (
+        "memharness.cli.look:show",
+        "Show the card of a plug-in, the summary of a run, or the floors of a benchmark.",
+    ),
     "score": ("memharness.cli.score:score", "Score a run again, without reading again."),
     "evaluate": ("memharness.cli.score:evaluate", "Score someone else's predictions with the official metrics."),
     "judge": ("memharness.cli.judge:judge", "Judge a run's answers with a rubric; two judges give their agreement."),

@@ -55,7 +55,7 @@ def prepare(
     if not card.assets:
         _say_steps(card)
         raise UserError(
-            f"data prepare {bench}: nothing here can be fetched for you; get it from {card.source} and give --data PATH"
+            f"data prepare {bench}: nothing can be fetched for you; see {card.source}, and give --data PATH"
         )
     say(f"{card.title}, revision {card.revision}\nfrom {card.source}\nsize: {_size(card)}\nlicence: {card.licence}")
     if not accept_licence:
@@ -73,28 +73,32 @@ def prepare(
 
 
 def _size(card: BenchmarkCard) -> str:
-    known = sum(asset.size or 0 for asset in card.assets)
-    unknown = sum(asset.size is None for asset in card.assets)
-    words = [f"{known / 1e6:,.1f} MB"] if known else []
-    words += [f"{unknown} of {len(card.assets)} downloads of a size not stated"] if unknown else []
-    return " and ".join(words)
+    from memharness.cli.fetch import sizes
+
+    known, files = sizes(card.assets), len(card.assets)
+    if not known:
+        return "not known"
+    more = f", and {files - len(known)} of {files} downloads of a size not known" if len(known) < files else ""
+    return f"{sum(known) / 1e6:,.1f} MB{more}"
 
 
 def _say_by_hand(bench: str, card: BenchmarkCard, folder: Path) -> None:
     """Exactly which files to put where."""
+    from memharness.cli.fetch import address
+
     say("to bring them by hand, put these where the arrows point; archives may stay packed:")
     for asset in card.assets:
-        what = " (all its files)" if asset.url.startswith("hf://") else ""
         known = [f"  {asset.size:,} bytes"] if asset.size is not None else []
         known += [f"  SHA-256 {asset.sha256}"] if asset.sha256 else []
-        say(f"  {asset.url}{what}\n    → {folder / asset.path}{''.join(known)}")
+        target = folder / asset.path
+        say(f"  {address(asset, target)}\n    → {target}{''.join(known)}")
     _say_steps(card)
     say(f"then run `memharness data prepare {bench} --placed --accept-licence`, or give --data PATH to a run")
 
 
 def _say_steps(card: BenchmarkCard) -> None:
     if card.steps:
-        say("\n".join(("what cannot be fetched for you:", *(f"  {step}" for step in card.steps))))
+        say("\n".join(("steps of your own:", *(f"  {step}" for step in card.steps))))
 
 
 def _ask_licence(bench: str) -> None:
@@ -136,7 +140,7 @@ def _prepare(card: BenchmarkCard, folder: Path, by_hand: bool) -> None:
         if by_hand:
             came = placed(asset, folder, digest)
         else:
-            with _bar("fetching", f"{asset.path} from {asset.url}", asset.size) as tell:
+            with _bar("fetching", f"{asset.path} from {asset.url}" if asset.path else asset.url, asset.size) as tell:
                 came = fetch(asset, folder, digest, tell)
         found[asset.path] = asdict(came) | _unpacked(folder / asset.path)
     note: dict[str, Any] = {
@@ -226,7 +230,8 @@ def _report(benchmark: Benchmark, subset: str | None, *, every: bool, stream: IO
         made = table(console, "level", "where", "what")
         for finding in found.findings:
             style = {"error": "bold red", "warning": "yellow"}.get(finding.level, "")
-            made.add_row(finding.level, finding.where, finding.message, style=style)
+            where = finding.where.removeprefix(f"{benchmark.data.path.parent}/")  # the heading says where that is
+            made.add_row(finding.level, where, finding.message, style=style)
         put(console, made)
     errors = sum(finding.level == "error" for finding in found.findings)
     console.print(f"{errors} errors" if errors else "no errors", style="bold red" if errors else "bold green")

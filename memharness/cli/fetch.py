@@ -6,8 +6,10 @@ import re
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Sequence
 from dataclasses import dataclass
 from http.client import HTTPException
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,8 @@ HUB = re.compile(r"hf://datasets/(?P<repo>[^/@]+/[^/@]+)@(?P<revision>[^/@]+)")
 BLOCK = 1 << 20
 TRIES = 4  # in a row without a byte of progress
 TIMEOUT = 60  # seconds without an answer
+QUESTION = 10  # the same, where only the size is asked for
+AGENT = {"User-Agent": "memharness"}
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,47 @@ def fetch(asset: Asset, folder: Path, held: str | None, tell: Told) -> Fetched:
     except OSError as error:
         raise disk_error(error, target) from None
     return found
+
+
+def sizes(assets: Sequence[Asset]) -> list[int]:
+    """Bytes of each asset, by its card, else by its server; without those from the first that says nothing.
+
+    Where a server cannot be asked, none after it is: behind a broken network each would be waited for.
+    """
+    stated = sorted(assets, key=lambda asset: asset.size is None)
+    found = (asset.size if asset.size is not None else _asked_size(asset.url) for asset in stated)
+    return [size for size in takewhile(lambda size: size is not None, found) if size is not None]
+
+
+def _asked_size(url: str) -> int | None:
+    try:
+        if match := HUB.fullmatch(url):
+            return _hub_size(match["repo"], match["revision"])
+        request = urllib.request.Request(url, method="HEAD", headers=AGENT)
+        with urllib.request.urlopen(request, timeout=QUESTION) as answer:
+            length = answer.headers.get("Content-Length")
+            return int(length) if length else None
+    except Exception:  # of several HTTP libraries; the download says what is wrong
+        return None
+
+
+def _hub_size(repository: str, revision: str) -> int:
+    from huggingface_hub import HfApi
+
+    info = HfApi().dataset_info(repository, revision=revision, files_metadata=True, timeout=QUESTION)
+    return sum(file.size or 0 for file in info.siblings or ())
+
+
+def address(asset: Asset, target: Path) -> str:
+    """Where a person finds an asset: a file, or all files of a hub snapshot and the command that brings them."""
+    match = HUB.fullmatch(asset.url)
+    if not match:
+        return asset.url
+    repository, revision = match["repo"], match["revision"]
+    return (
+        f"all files of https://huggingface.co/datasets/{repository}/tree/{revision}\n"
+        f"    (hf download {repository} --repo-type dataset --revision {revision} --local-dir {target})"
+    )
 
 
 def placed(asset: Asset, folder: Path, held: str | None) -> Fetched:
@@ -141,9 +186,7 @@ def _refused(url: str, reason: str) -> str:
 
 def _take(url: str, part: Path, start: int, tell: Told) -> bool:
     """Append what is left of a URL to a file. Returns whether all of it has come."""
-    request = urllib.request.Request(
-        url, headers={"User-Agent": "memharness", **({"Range": f"bytes={start}-"} if start else {})}
-    )
+    request = urllib.request.Request(url, headers={**AGENT, **({"Range": f"bytes={start}-"} if start else {})})
     with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
         resumed = start > 0 and answer.status == 206
         begun = start if resumed else 0

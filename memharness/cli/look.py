@@ -61,18 +61,21 @@ def _print_benchmarks(cards: dict[str, dict[str, Any]]) -> None:
     from memharness.report.tables import console_for, put, table
 
     console = console_for()
-    made = table(console, "name", "title", "holds", "licence", "primary score", "data")
+    made = table(console, "name", "holds", "licence", "primary score", "data")
     for name, card in cards.items():
         if "broken" in card:
-            made.add_row(name, "", f"broken: {card['broken']}", "", "", "", style="bold red")
+            made.add_row(name, f"broken: {card['broken']}", "", "", "", style="bold red")
             continue
         counts = [f"{count:,} {what}" for what, count in card["counts"].items()]
         holds = ", ".join(counts[:COUNTS]) + (", …" if len(counts) > COUNTS else "")
         style = "" if card["data"] == "prepared" else "yellow"
-        made.add_row(name, card["title"], holds, card["licence"], card["primary"], card["data"], style=style)
+        made.add_row(name, holds, card["licence"], card["primary"], card["data"], style=style)
     put(console, made)
     if any(card.get("data") == "sample" for card in cards.values()):
-        console.print("sample: only the small bundled sample is here; `memharness data prepare NAME` brings the rest")
+        console.print(
+            "sample: only the small bundled sample is here; `memharness data prepare NAME` brings the published data, or "
+            "says how to get it"
+        )
 
 
 def _print_list(found: dict[str, list[Entry]]) -> None:

@@ -59,7 +59,7 @@ def serve(
     if not isinstance(reader, Servable):
         raise UserError(f"serve {spec}: this reader cannot be served")
     port = free_port(host, port)
-    name = name or Path(reader.model).name
+    name = name or Path(reader.card.model).name
     command, environment = reader.server(name, host, port, extra or [])
     server = ModelServer(command, environment, host, port, home() / "serve" / f"{port}.log", timeout)
     before = signal.signal(signal.SIGTERM, _interrupt)
@@ -68,7 +68,9 @@ def serve(
         say(f"starting {name} at {server.address} (its log: {server.log})")
         began = time.monotonic()
         with server:
-            _show_ready(name, server.address, time.monotonic() - began)
+            typer.echo(f"ready after {time.monotonic() - began:.0f} s: {server.address}/v1 serves {name}")
+            typer.echo(_how_to_ask(name, server.address, "image" in reader.card.capabilities))
+            sys.stdout.flush()
             code = server.wait()
             say(f"error: the server ended with code {code}; {server.last_words()}")
             return 1
@@ -83,8 +85,8 @@ def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def _show_ready(name: str, address: str, seconds: float) -> None:
-    typer.echo(f"ready after {seconds:.0f} s: {address}/v1 serves {name}")
+def _how_to_ask(name: str, address: str, sees: bool) -> str:
+    """The words that ask this server; a key stays in its variable."""
     key = "OPENAI_API_KEY=$VLLM_API_KEY " if os.environ.get("VLLM_API_KEY") else ""
-    typer.echo(f"{key}OPENAI_BASE_URL={address}/v1 memharness run --reader openai:{shlex.quote(name)} …")
-    sys.stdout.flush()
+    words = f"memharness run --reader openai:{shlex.quote(name)}{'' if sees else ' -R images=false'} …"
+    return f"{key}OPENAI_BASE_URL={address}/v1 {words}"

@@ -68,7 +68,7 @@ def _value(value: Any) -> str:
         return ", ".join(
             f"{field.name} {_value(item)}"
             for field in fields(value)
-            if (item := getattr(value, field.name)) is not None
+            if (item := getattr(value, field.name)) not in (None, "")
         )
     return str(value)
 

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 NAME = 44  # characters of a floor's name that are shown on a terminal
-COLUMN = 13  # of a column of figures, about
+ABOUT = 24  # of what it is, at least
+BETWEEN = 2  # columns
 
 
 def show_floors(console: Console, found: Mapping[str, Any]) -> None:
@@ -34,7 +35,8 @@ def show_floors(console: Console, found: Mapping[str, Any]) -> None:
     floors: Sequence[Mapping[str, Any]] = found["floors"]
     leading = found["leading"]
     named = list(dict.fromkeys(name for floor in reversed(floors) for name in floor["figures"]))
-    scores = [leading, *(name for name in named if "." not in name and name != leading)]
+    types_of = {name for name in named if "." in name and name.partition(".")[0] in named}
+    scores = [leading, *(name for name in named if name not in types_of and name != leading)]
     left = _figures(console, floors, {name: name for name in scores}, about=True)
     for score in dict.fromkeys(filter(None, (leading, found["picked"]))):
         types = {name: name.removeprefix(f"{score}.") for name in named if name.startswith(f"{score}.")}
@@ -55,8 +57,7 @@ def _figures(
     console: Console, floors: Sequence[Mapping[str, Any]], names: Mapping[str, str], *, about: bool = False
 ) -> int:
     """One table of the figures named, under their headings. Returns how many columns a terminal had no room for."""
-    fit = max(1, (console.width - NAME - 8) // COLUMN) if console.is_terminal else len(names)
-    shown = list(names)[:fit]
+    shown = _fitting(console, floors, names, ABOUT if about else 0) if console.is_terminal else list(names)
     made = table(console, "floor", ">n", *(f">{names[name]}" for name in shown), *(["what it is"] if about else []))
     for floor in floors:
         figures = [number(floor["figures"].get(name)) for name in shown]
@@ -64,6 +65,19 @@ def _figures(
         made.add_row(_name(console, floor["name"]), f"{floor['n']:,}", *figures, *words)
     put(console, made)
     return len(names) - len(shown)
+
+
+def _fitting(console: Console, floors: Sequence[Mapping[str, Any]], names: Mapping[str, str], about: int) -> list[str]:
+    """The first figures that fit beside a floor's name, its n and so many characters about it; one at least."""
+    room = console.width - about - max(len(_name(console, floor["name"])) for floor in floors)
+    room -= max(len(f"{floor['n']:,}") for floor in floors) + 2 * BETWEEN
+    shown: list[str] = []
+    for name, heading in names.items():
+        room -= max(len(heading), len(number(0.0))) + BETWEEN
+        if shown and room < 0:
+            break
+        shown.append(name)
+    return shown
 
 
 def _name(console: Console, name: str) -> str:

@@ -23,12 +23,17 @@ def resolve(benchmark: type[Benchmark], given: str | None, media: MediaStore) ->
     """The data of a benchmark: `given`, else prepared, else the bundled sample.
 
     Raises:
-        UserError: if a given path does not exist, or there is neither prepared data nor a sample.
+        UserError: if a given path does not exist or may not be read, or there is neither prepared data nor a sample.
     """
     if given is not None:
         path = Path(given).expanduser()
-        if not path.exists():
-            raise UserError(f"--data {given}: no such file or folder")
+        try:
+            if not path.exists():
+                raise UserError(f"--data {given}: no such file or folder")
+            if path.is_dir():
+                next(path.iterdir(), None)
+        except OSError as error:
+            raise UserError(f"--data {given}: cannot be read ({error.strerror}); make it readable") from None
         return Data(path, "given", media)
     prepared = prepared_folder(benchmark.card)
     if (prepared / "PREPARED.json").is_file():

@@ -85,12 +85,11 @@ async def _evaluate(benchmark: Benchmark, predictions: Path, subset: str | None)
         gather(folder)
         await score(folder, metric_list(benchmark.metrics(), judge=False, answers=True), None, override=False)
         scored = list(rows(folder))
-    by_context = {}
-    for context in dict.fromkeys(row.context for row in scored):
-        by_context[context] = dict(benchmark.report(row for row in scored if row.context == context))
-    few = by_context if 1 < len(by_context) <= min(100, n // 2) else {}  # not where each question is a context
+    contexts = dict.fromkeys(row.context for row in scored)
+    few = contexts if 1 < len(contexts) <= min(100, n // 2) else ()  # not where each question is a context
+    by_context = {name: dict(benchmark.report(row for row in scored if row.context == name)) for name in few}
     return Evaluation(
-        benchmark.card.name, n, dict(benchmark.report(scored)), few, sorted(left), missing, benchmark.data.state
+        benchmark.card.name, n, dict(benchmark.report(scored)), by_context, sorted(left), missing, benchmark.data.state
     )
 
 

@@ -13,7 +13,7 @@ from memharness import ledger
 from memharness.identity import digest
 from memharness.ledger import Call
 from memharness.reader import Decoding, Embedder, LatentReader, Reader, Reply, Request
-from memharness.types import MethodError, Part, ReaderError, Text, Usage, UserError
+from memharness.types import Image, MethodError, Part, ReaderError, Text, Usage, UserError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -284,7 +284,22 @@ class MeteredLatent(Metered):
         """Wrap a started latent reader."""
         super().__init__(reader, role, meter, places)
         self.width, self.dtype, self.device = reader.width, reader.dtype, reader.device
-        self.see, self.lease, self.replay = reader.see, reader.lease, reader.replay
+        self.lease, self.replay = reader.lease, reader.replay
+
+    async def see(self, image: Image, blocks: int, **how: Any) -> Any:
+        """Latents of a picture; see `LatentReader.see`. Every vector is charged as an image token."""
+        self._meter.check_cost()
+        begun, usage, status = time.perf_counter(), Usage(), "ok"
+        try:
+            made = await self.reader.see(image, blocks, **how)
+            usage = Usage(image=int(made.shape[0] * made.shape[1]))
+            return made
+        except BaseException as error:
+            status = "cancelled" if isinstance(error, asyncio.CancelledError) else type(error).__name__
+            raise
+        finally:
+            seconds = time.perf_counter() - begun
+            self._meter.charge("see", self.role, self._model, usage, status=status, seconds=seconds)
 
     @asynccontextmanager
     async def decode(self, request: Request, *, window: int) -> AsyncIterator[Decoding]:

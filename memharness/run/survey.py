@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from memharness.benchmark import Benchmark
 from memharness.registry import plugin
 from memharness.run.play import Played, play
 from memharness.types import Case, DataError, Finding, Image, Part, UserError, Video
 
+T = TypeVar("T")
 LIVE = 20  # live episodes that are played unless all are asked for: an engine may take seconds for each
 NAMED = 3  # examples in a finding
 COMPARED = ("contexts", "items", "questions")  # with the card; what else a card counts is its benchmark's to compare
@@ -37,14 +39,22 @@ def survey(benchmark: Benchmark, subset: str | None = None, *, every: bool = Fal
         UserError: for an unknown subset. A fault of the data is a finding.
     """
     with plugin(f"benchmark {benchmark.card.name}"):
-        try:
-            own = list(benchmark.check())
-            if any(finding.level == "error" for finding in own):
-                return Survey({}, own)
-            contexts = list(benchmark.contexts(subset))
-        except DataError as error:
-            return Survey({}, [Finding("error", str(benchmark.data.path), str(error))])
+        # The subset is read first, so that the benchmark's own check is of it.
+        contexts, unread = _tried(benchmark, lambda: benchmark.contexts(subset))
+        own, unchecked = _tried(benchmark, benchmark.check)
+        if any(finding.level == "error" for finding in own):
+            return Survey({}, own)
+        if faults := unchecked or unread:
+            return Survey({}, [*own, *faults])
         return asyncio.run(_walk(benchmark, contexts, every, own, whole=subset is None))
+
+
+def _tried(benchmark: Benchmark, read: Callable[[], Iterable[T]]) -> tuple[list[T], list[Finding]]:
+    """What is read, or the fault of the data that prevents it."""
+    try:
+        return list(read()), []
+    except DataError as error:
+        return [], [Finding("error", str(benchmark.data.path), str(error))]
 
 
 @dataclass
@@ -54,7 +64,7 @@ class _Walk:
     items: int = 0
     questions: int = 0
     without: int = 0
-    media: dict[tuple[str, str], bool] = field(default_factory=dict)  # whether it is missing, by kind and name
+    media: dict[tuple[str, str, str], bool] = field(default_factory=dict)  # missing or not, by kind, name and content
     dangling: list[str] = field(default_factory=list)
     same_item: list[str] = field(default_factory=list)
     ids: Counter[str] = field(default_factory=Counter)
@@ -80,7 +90,7 @@ class _Walk:
         for part in parts:
             if isinstance(part, Image | Video):
                 kind = f"{of}{'pictures' if isinstance(part, Image) else 'videos'}"
-                self.media[kind, part.source or part.sha256 or ""] = part.missing
+                self.media[kind, part.source, part.sha256 or ""] = part.missing  # publishers reuse names
 
     def counts(self, contexts: int) -> Mapping[str, int]:
         """All of it by name; a picture or video that is shown twice counts once."""
@@ -89,7 +99,7 @@ class _Walk:
             "items": self.items,
             "questions": self.questions,
             "questions without gold evidence": self.without,
-            **Counter(kind for kind, _ in self.media),
+            **Counter(kind for kind, _, _ in self.media),
             "missing media": sum(self.media.values()),
             "dangling evidence": len(self.dangling),
             "duplicate ids": len(self.same_item) + len(_twice(self.ids)) + len(_twice(self.native)),
@@ -105,7 +115,7 @@ class _Walk:
             yield Finding("warning", where, _few(twice, "native ids come twice: predictions by them are ambiguous"))
         if self.dangling:
             yield Finding("warning", where, _few(self.dangling, "pieces of gold evidence name no item"))
-        if lost := [name for (_, name), missing in self.media.items() if missing]:
+        if lost := [name for (_, name, _), missing in self.media.items() if missing]:
             yield Finding("info", where, _few(lost, "pictures or videos are not at hand"))
 
 

@@ -158,7 +158,7 @@ def test_a_copy_before_its_base_row(bench: Callable[..., Any], tmp_path: Path) -
         (({}, {**COPY, "question": "What?"}), r"index 1000005\): question: differs from that of row 5"),
         (({}, {**COPY, "hint": "look"}), r"index 1000005\): hint: differs from that of row 5"),
         (({}, {**COPY, "D": ""}), r"index 1000005\): A: has 3 options where row 5 has 4"),
-        (({}, {}), r"record 2 .*: index: '5' is already the index of .*record 1"),
+        (({}, {}), r"record 2 .*: index: '5' is already the id of .*record 1"),
         (({"index": "x5"},), r"record 1 .*: index: must be a whole number, not 'x5'"),
         (({"index": "-5"},), r"record 1 .*: index: must be a whole number, not '-5'"),
         (({"answer": ""},), r"index 5\): answer: is missing; use a split whose answers are public"),

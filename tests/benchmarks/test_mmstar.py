@@ -87,7 +87,7 @@ def test_what_is_wrong_with_a_row(
 
 def test_a_repeated_index(bench: Callable[..., Any], tmp_path: Path) -> None:
     row = {"index": 3, "question": "x Options: A: 1, B: 2"}
-    with pytest.raises(DataError, match=r"record 1: index: '3' is already the index of .*record 0"):
+    with pytest.raises(DataError, match=r"record 1: index: '3' is already the id of .*record 0"):
         bench(MMStar, parquet(tmp_path / "mmstar.parquet", row, row)).contexts()
 
 

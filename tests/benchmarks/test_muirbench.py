@@ -136,7 +136,7 @@ def test_shards_are_read_in_order_and_tasks_are_subsets(tmp_path: Path, bench: O
         ({"answer": None}, ["answer", "is missing"]),
         ({"options": ["3"], "answer": "A"}, ["options", "two options or more, not of 1"]),
         ({"question": " "}, ["question", "is empty"]),
-        ({"task": None}, ["category", "is missing"]),
+        ({"task": None}, ["task", "is missing"]),
         ({"idx": None}, ["idx", "is missing"]),
     ],
 )

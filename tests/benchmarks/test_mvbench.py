@@ -338,7 +338,7 @@ def test_the_right_answer_that_stands_twice_is_the_last(bench: Open, data: Path)
         ("Best option:(A", 1, 1),
         ("Best option:(", 0, 1),
         ("<think>(A) or (B)</think>(B)", 0, 0),
-        ("<think>it must be (A", 0, 1),
+        ("<think>it must be (A", 0, 0),  # not taken for an empty reply
         (None, 0, 1),
     ],
 )

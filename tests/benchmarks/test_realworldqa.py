@@ -84,6 +84,10 @@ def test_ids_are_places_in_file_order_over_all_shards(bench: Callable[..., Any],
         ({"question": OPTIONS, "answer": ""}, r"\(question 0\): answer: is missing"),
         ({"question": "How many?", "answer": None}, r"\(question 0\): answer: is missing"),
         ({"question": "Where?\nA. Left\nPlease answer.", "answer": "A"}, r"question: has an option A and no B"),
+        (
+            {"question": "Where?\nPlease give the letter alone.", "answer": "A"},
+            r"question: has no options, though it says 'Please give the letter alone.'; options stand in lines `A. …`",
+        ),
         ({"question": None, "answer": "A"}, r"question: is missing"),
     ],
 )

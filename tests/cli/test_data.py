@@ -13,6 +13,8 @@ import threading
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -24,6 +26,7 @@ from tests.cli.conftest import Said
 
 Cli = Callable[..., Said]
 CONTENT = bytes(range(256)) * 4000
+HUB_SIZE = fetch._hub_size
 SHA = hashlib.sha256(CONTENT).hexdigest()
 
 
@@ -34,6 +37,7 @@ class Server(http.server.ThreadingHTTPServer):
     cut: int | None = None
     status: int | None = None
     resumes = True
+    states_sizes = True
 
     def __init__(self) -> None:
         """Listen on any port."""
@@ -63,6 +67,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body[: self.server.cut])
 
+    def do_HEAD(self) -> None:
+        if not self.server.states_sizes:
+            self.send_error(405)
+            return
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(self.server.content)))
+        self.end_headers()
+
     def log_message(self, *words: object) -> None:
         """Silence."""
 
@@ -76,6 +88,16 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     yield made
     made.shutdown()
     made.server_close()
+
+
+@pytest.fixture(autouse=True)
+def no_hub(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hub is not asked for the size of anything."""
+
+    def refuse(repository: str, revision: str) -> int:
+        raise OSError("no route to host")
+
+    monkeypatch.setattr(fetch, "_hub_size", refuse)
 
 
 def nobody(done: int, whole: int | None) -> None:
@@ -316,9 +338,31 @@ def test_two_processes_do_not_prepare_one_folder(cli: Cli, tmp_path: Path, serve
 def test_prepare_shows_the_size_and_ends_with_the_check(cli: Cli, tmp_path: Path, server: Server) -> None:
     name = bench(tmp_path, Asset(f"{server.url}/x", "x.bin", SHA, len(CONTENT)), Asset(f"{server.url}/y", "y.bin"))
     said = cli("data", "prepare", name, "--accept-licence")
-    assert "size: 1.0 MB and 1 of 2 downloads of a size not stated" in said.err
+    assert "size: 2.0 MB\n" in said.err
+    server.states_sizes = False
+    said = cli("data", "prepare", name, "--accept-licence")
+    assert "size: 1.0 MB, and 1 of 2 downloads of a size not known" in said.err
     assert "Tiny: prepared data at" in said.err
     assert "no errors" in said.err
+    said = cli("data", "prepare", bench(tmp_path, Asset(f"{server.url}/y", "y.bin"), revision="r2"))
+    assert "size: not known\n" in said.err
+
+
+def test_the_size_of_a_snapshot_is_the_sum_of_its_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    import huggingface_hub
+
+    asked: list[tuple[Any, ...]] = []
+
+    def info(self: Any, repository: str, *, revision: str, files_metadata: bool, timeout: float) -> Any:
+        asked.append((repository, revision, files_metadata))
+        return SimpleNamespace(siblings=[SimpleNamespace(size=5), SimpleNamespace(size=None), SimpleNamespace(size=7)])
+
+    monkeypatch.setattr(huggingface_hub.HfApi, "dataset_info", info)
+    monkeypatch.setattr(fetch, "_hub_size", HUB_SIZE)
+    snapshot, stated = Asset("hf://datasets/o/n@1", "hub"), Asset("http://127.0.0.1:9/x", "x", size=3)
+    assert fetch.sizes([snapshot, stated]) == [3, 12]
+    assert asked == [("o/n", "1", True)]
+    assert fetch.sizes([Asset("http://127.0.0.1:9/y", "y"), snapshot, stated]) == [3]  # asks no further
 
 
 def test_offline_it_says_which_files_to_put_where_and_takes_them_there(cli: Cli, tmp_path: Path, home: Path) -> None:
@@ -330,8 +374,11 @@ def test_offline_it_says_which_files_to_put_where_and_takes_them_there(cli: Cli,
     assert said.code == 2
     assert f"{folder}/deep/x.bin: no such file; put there what {gone}/x holds" in said.err
     assert f"{gone}/x\n    → {folder}/deep/x.bin  {len(CONTENT):,} bytes  SHA-256 {SHA}\n" in said.err
-    assert f"hf://datasets/o/n@1 (all its files)\n    → {folder}/hub\n" in said.err
-    assert "what cannot be fetched for you:\n  ask the authors for the pictures\n" in said.err
+    assert "all files of https://huggingface.co/datasets/o/n/tree/1\n" in said.err
+    assert (
+        f"(hf download o/n --repo-type dataset --revision 1 --local-dir {folder}/hub)\n    → {folder}/hub\n" in said.err
+    )
+    assert "steps of your own:\n  ask the authors for the pictures\n" in said.err
     assert f"memharness data prepare {name} --placed" in said.err
     (folder / "deep").mkdir(parents=True)
     (folder / "deep/x.bin").write_bytes(b"wrong")
@@ -392,7 +439,7 @@ def test_an_archive_that_is_no_archive_leaves_no_mark(cli: Cli, tmp_path: Path, 
 
 def test_a_benchmark_without_assets_says_where_to_get_it(cli: Cli, tmp_path: Path) -> None:
     said = cli("data", "prepare", bench(tmp_path, steps=("sign the form at http://x/form",)))
-    assert "get it from http://x and give --data PATH" in said.err
+    assert "nothing can be fetched for you; see http://x, and give --data PATH" in said.err
     assert "sign the form" in said.err
 
 

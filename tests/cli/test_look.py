@@ -41,7 +41,7 @@ def test_list_of_benchmarks_says_what_each_holds_and_where_its_data_are(cli: Cli
         line.split("  ")[0]: [cell.strip() for cell in line.split("  ") if cell.strip()] for line in out.splitlines()
     }
     holds = "10 conversations, 272 sessions, 5,882 turns, 1,986 questions, …"
-    assert rows["locomo"] == ["locomo", "LoCoMo", holds, "CC BY-NC 4.0 (data and code)", "f1", "sample"]
+    assert rows["locomo"] == ["locomo", holds, "CC BY-NC 4.0 (data and code)", "f1", "sample"]
     assert rows["hotpotqa"][-2:] == ["joint_f1", "prepared"]
     assert "sample: only the small bundled sample is here" in out
     found = {row["name"]: row for row in json.loads(cli("list", "benchmarks", "--json").out)["benchmarks"]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from typing import Any
 
 from rich.console import Console
@@ -39,10 +40,21 @@ def test_a_terminal_says_what_it_has_no_room_for() -> None:
     show_floors(Console(file=stream, width=100, force_terminal=True, no_color=True), found(data_state="sample"))
     text = stream.getvalue()
     assert "SAMPLE" in text
-    assert "em" in text
+    assert "score_0" in text
     assert "score_8" not in text
-    assert "7 more columns: --json has every figure" in text
+    assert "8 more columns: --json has every figure" in text
     assert "…" in text
+
+
+def test_short_names_leave_room_for_more_columns() -> None:
+    """What stands before a dot is a score whose types have a table of their own, or a part of the name."""
+    stream = io.StringIO()
+    figures = {"em": 1.0, "em.old": 1.0, "em.new": 1.0, "vanilla.Overall": 0.5}
+    floors = [{"name": "gold itself", "about": "the ceiling", "n": 7, "figures": figures}]
+    show_floors(Console(file=stream, width=70, force_terminal=True, no_color=True), found(floors=floors))
+    words = re.sub(r"\x1b\[[0-9;]*m", "", stream.getvalue()).split()
+    assert " ".join(["floor", "n", "em", "vanilla.Overall", "what"]) in " ".join(words)
+    assert "columns:" not in words
 
 
 def test_what_a_judge_must_say_is_left_out_aloud() -> None:

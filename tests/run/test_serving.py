@@ -153,7 +153,7 @@ def test_serve_says_how_to_ask_and_ends_cleanly(command: list[str], tmp_path: Pa
     ready, words = process.stdout.readline(), process.stdout.readline()
     assert "serves model-7b" in ready
     assert "OPENAI_API_KEY=$VLLM_API_KEY OPENAI_BASE_URL=http://127.0.0.1:" in words
-    assert "memharness run --reader openai:model-7b" in words
+    assert "memharness run --reader openai:model-7b -R images=false" in words  # its card says that it sees none
     processes = pids(tmp_path)
     arguments = Path(f"/proc/{processes[0]}/cmdline").read_text().split("\0")
     assert arguments[-4:-1] == ["model-7b", "--more", "1"]
