@@ -195,6 +195,13 @@ def test_the_files_of_a_subset(tmp_path: Path) -> None:
         path.touch()
     assert data_files("b", tmp_path, None, subsets) == data_files("b", tmp_path, "en", subsets) == shards
     assert data_files("b", tmp_path / "any.tsv", "cn", subsets) == [tmp_path / "any.tsv"]
+    assert data_files("b", tmp_path / "CN.tsv", "cn", subsets) == [tmp_path / "CN.tsv"]
+    with pytest.raises(UserError, match=r"subset 'en': CN.tsv is cn; name the file or the folder of en"):
+        data_files("b", tmp_path / "CN.tsv", "en", subsets)
+    with pytest.raises(DataError, match=r"photo.jpg: expected a .tsv or .parquet file, as it was published"):
+        data_files("b", tmp_path / "photo.jpg", None, subsets, (".tsv", ".parquet"))
+    with pytest.raises(DataError, match=r"holds no CN.tsv; name the file with --data$"):
+        data_files("b", tmp_path, None, {"all": ["CN.tsv"]})
     with pytest.raises(DataError, match=r"holds no CN.tsv; name the file with --data, or another --subset"):
         data_files("b", tmp_path, "cn", subsets)
     with pytest.raises(UserError, match=r"subset 'cm': b has en, cn \(did you mean cn\?\)"):
@@ -244,6 +251,24 @@ def test_passes_share_a_context_that_holds_nothing(tmp_path: Path) -> None:
     assert free.gold.group is None
     assert len({case.question.id for case in (*passes, free)}) == 3
     assert all(case.gold.extra["items"] == 0 and case.gold.cluster for case in (*passes, free))
+
+
+class Nothing(Two):
+    """No question of any subset but `full`."""
+
+    def entries(self, subset: str | None) -> Iterator[Entry]:
+        return super().entries(subset) if subset == "full" else iter(())
+
+
+def test_data_without_a_question_are_named(tmp_path: Path) -> None:
+    bench = Nothing(two(tmp_path).data, NoOptions())
+    with pytest.raises(DataError, match=r"two.tsv: holds no question; name other data with --data"):
+        bench.contexts()
+    with pytest.raises(DataError, match=r"two.tsv: holds no question of subset 'half'"):
+        bench.contexts("half")
+    assert [finding.level for finding in bench.check()] == ["error"]
+    assert len(bench.contexts("full")) == 2
+    assert not [finding for finding in bench.check() if finding.level == "error"]  # of the subset read last
 
 
 def test_check_says_what_there_is(tmp_path: Path) -> None:

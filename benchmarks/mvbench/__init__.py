@@ -243,6 +243,8 @@ class MVBench(VideoBenchmark):
         """The video of a question: whole, with its bounds, or a clip that was cut to them already."""
         kind, name, where = TASKS[task], _name(row), f"{row.where}: video"
         start, end = (row.number(k, 0.0) if kind.bounded and row.has(k) else None for k in ("start", "end"))
+        if start is not None and end is not None and not 0 <= start < end:
+            raise row.error("start", f"the bounds {start:g} to {end:g} s hold nothing")
         root = self._root()
         roots = (root / "video", root / "video" / "data0613", root, root / "data0613")
         if whole := at_hand((base / kind.folder for base in roots), [str(name)]):

@@ -73,8 +73,8 @@ def _print_benchmarks(cards: dict[str, dict[str, Any]]) -> None:
     put(console, made)
     if any(card.get("data") == "sample" for card in cards.values()):
         console.print(
-            "sample: only the small bundled sample is here; `memharness data prepare NAME` brings the published data, or "
-            "says how to get it"
+            "sample: only the small bundled sample is here; `memharness data prepare NAME` brings the published data, "
+            "or says how to get it"
         )
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from memharness.benchmark import Data
 
 WHAT, MODELS, SHOWN, HOW, OUTPUT = "What to run", "Models", "What a method may show", "How to run it", "Output"
+COUNTING = "How --budget counts: reader, nominal28, qwen2.5-vl, qwen3-vl, internvl, openai-tiles, openai-patches."
 DEFAULTS = {field.name: str(field.default) for field in fields(RunSpec)}
 
 
@@ -90,7 +91,7 @@ def run(
     ] = None,
     counters: Annotated[
         list[str] | None,
-        option("--counter", panel=SHOWN, metavar="NAME", default="reader", help="How --budget counts."),
+        option("--counter", panel=SHOWN, metavar="NAME", default="reader", help=COUNTING),
     ] = None,
     view: Annotated[
         str | None,

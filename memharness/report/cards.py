@@ -14,6 +14,7 @@ from memharness.report.tables import put, show_lines, table
 if TYPE_CHECKING:
     from rich.console import Console
 
+ASSETS = 3  # that a card shows: `data prepare` names each
 LIMITS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<", "min_length": "length ≥", "max_length": "length ≤"}
 
 
@@ -51,6 +52,9 @@ def _card_lines(card: Any) -> Iterable[tuple[str, str]]:
     for field in fields(card):
         value = getattr(card, field.name)
         if field.name == "name" or value in (None, "", (), [], {}):
+            continue
+        if field.name == "assets" and len(value) > ASSETS:
+            yield field.name, f"{_value(value[:ASSETS])}\n… {len(value)} in all"
             continue
         yield field.name, _value(value)
 

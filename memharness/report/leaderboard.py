@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from memharness.identity import digest
 from memharness.ledger import KINDS, PHASES
-from memharness.report.tables import SAMPLE_WARNING, Summary, interval, limit_words, number, put, table
+from memharness.report.tables import (
+    SAMPLE_WARNING,
+    Summary,
+    interval,
+    limit_words,
+    number,
+    option_words,
+    put,
+    table,
+)
 from memharness.store import write_atomic
 from memharness.types import Outcome
 
@@ -55,7 +64,7 @@ def standing(summary: Summary) -> tuple[Any, ...]:
 
 
 def asked(summary: Summary) -> tuple[str, ...]:
-    """What was asked: digest of the data, subset, limit and ids. Only runs equal in these share a table."""
+    """What was asked: data, subset, limit, ids, options, prompt. Only runs equal in these share a table."""
     selection = summary.get("selection") or {}
     subset, limit, ids = summary.get("subset"), selection.get("limit"), selection.get("ids")
     return (
@@ -63,6 +72,7 @@ def asked(summary: Summary) -> tuple[str, ...]:
         f"subset {subset}" if subset else "",
         f"limit {limit}" if limit else "",
         f"{len(ids)} ids {digest(ids)[:6]}" if ids else "",
+        *option_words(summary),
     )
 
 
@@ -83,8 +93,9 @@ def _row(summary: Summary) -> dict[str, Any]:
     lead = summary["scores"].get(primary or "", {})
     tokens, outcomes = summary.get("tokens") or {}, summary.get("outcomes") or {}
     row: dict[str, Any] = {name: summary.get(name) for name in PLAIN}
-    row |= {name: json.dumps(summary.get(name) or {}, sort_keys=True) for name in ("models", "config", "selection")}
-    row |= {name: summary.get(name) for name in ("subset", "until", "complete")}
+    told = ("models", "config", "options", "selection")
+    row |= {name: json.dumps(summary.get(name) or {}, sort_keys=True) for name in told}
+    row |= {name: summary.get(name) for name in ("prompt", "subset", "until", "complete")}
     row |= {"primary": primary}
     row |= {f"primary_{name}": lead.get(name) for name in INTERVAL}
     row |= {f"outcome_{outcome.value}": outcomes.get(outcome.value, 0) for outcome in Outcome}

@@ -100,7 +100,7 @@ def heading(summary: Summary) -> Text:
 
 def conditions(summary: Summary) -> str:
     """What a figure depends on besides method, benchmark and reader, in one line."""
-    words = [f"data {summary['data_state']}", f"{summary['track']} track"]
+    words = [f"data {summary['data_state']}", *option_words(summary), f"{summary['track']} track"]
     if summary.get("view"):
         words.append(f"view {summary['view']}")
     words.append(limit_words(summary))
@@ -112,6 +112,12 @@ def conditions(summary: Summary) -> str:
     ]
     words += [f"seed {summary.get('seed', 0)}", f"identity {summary['identity'][:8]}"]
     return " · ".join(words)
+
+
+def option_words(summary: Summary) -> list[str]:
+    """What was asked or counted otherwise than the benchmark does by default."""
+    words = [f"{name}={value}" for name, value in sorted((summary.get("options") or {}).items())]
+    return words + ([f"prompt {summary['prompt']}"] if summary.get("prompt") else [])
 
 
 def limit_words(summary: Summary) -> str:

@@ -236,12 +236,28 @@ def summarise(
         "embedder": spec["embedder"] if memory["embedder"] else None,
         "models": spec["models"],
         "config": memory["config"],
+        "options": _changed(benchmark, memory["options"]),
+        "prompt": spec["prompt"] if spec["prompt"] != benchmark.card.prompt else None,
         "until": spec["until"],
         "subset": spec["subset"],
         "selection": manifest["described"]["reply"]["selection"],
         "complete": complete,
-        "notes": list(notes),
+        "notes": [*notes, *_unmeasured(benchmark, scores, reads=spec["until"] is None)],
     }
+
+
+def _unmeasured(benchmark: Benchmark, scores: Mapping[str, Any], *, reads: bool) -> Iterable[str]:
+    """That the score which leads tables is not among them, so that another stands in its place."""
+    card = benchmark.card
+    if reads and scores and card.primary not in scores:
+        how = ": give --judge" if any(isinstance(metric, Judged) for metric in benchmark.metrics()) else ""
+        yield f"{card.primary}, the score that leads {card.name}, was not measured{how}"
+
+
+def _changed(benchmark: Benchmark, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of the benchmark that are not at their default: with them, other things are asked or counted."""
+    defaults = {name: info.default for name, info in type(benchmark.options).model_fields.items()}
+    return {name: value for name, value in options.items() if value != defaults.get(name)}
 
 
 def same(before: Any, after: Any, where: str = "") -> list[str]:

@@ -773,6 +773,20 @@ async def test_a_grammar_that_would_run_code_is_not_played(
 
 
 @needs_engine
+async def test_many_games_that_start_at_once_all_reach_the_engine() -> None:
+    """More than a socket keeps waiting; the games are broken, so that each costs nothing."""
+    engine = Engine(40)
+
+    async def reached() -> bool:
+        with pytest.raises(EngineError, match=r"the engine cannot go on \(KeyError: 'grammar'\)"):
+            async with engine.play({"pddl_domain": ""}):
+                pass
+        return True
+
+    assert sum(await asyncio.gather(*(reached() for _ in range(40)))) == 40
+
+
+@needs_engine
 async def test_an_engine_that_does_not_start_says_why(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with pytest.raises(UserError, match="the TextWorld engine does not start: it says nothing"):

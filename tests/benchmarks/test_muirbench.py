@@ -194,6 +194,14 @@ def test_the_table_form_and_the_sample(bench: Open, sample: Callable[[str], Path
     assert "32 pictures; 6 questions are unanswerable" in words and "twin that is not there" not in words
 
 
+def test_a_table_that_states_no_task(bench: Open, sample: Callable[[str], Path]) -> None:
+    """Nobody has seen the columns of VLMEvalKit's table: its code uses index, image, question, options and answer."""
+    path = sample("muirbench") / "MUIRBench.tsv"
+    head, rest = path.read_text().split("\n", 1)
+    path.write_text(head.replace('"task"', '"kind"') + "\n" + rest)
+    assert {case.gold.category for case in cases(bench(MuirBench, path))} == {"task not stated"}
+
+
 def test_check_names_lone_twins_and_unknown_tasks(tmp_path: Path, bench: Open) -> None:
     opened = bench(MuirBench, shard(tmp_path, row(task="Juggling", counterpart_idx="9")))
     opened.contexts()

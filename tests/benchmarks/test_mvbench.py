@@ -108,6 +108,10 @@ def test_one_file_of_a_task(bench: Open, data: Path) -> None:
     assert len(opened.contexts()) == 1
     case = opened.episode(opened.contexts()[0])
     assert case.footage[0].path == data / "video/perception/videos/video_10009.avi"  # beside json/
+    with pytest.raises(
+        UserError, match=r"subset 'object_shuffle': state_change\.json is state_change; name the folder"
+    ):
+        bench(MVBench, data / "json/state_change.json").contexts("object_shuffle")
     (data / "odd.json").write_text("[]")
     with pytest.raises(DataError, match=r"odd\.json: named like no task"):
         bench(MVBench, data / "odd.json").contexts()
@@ -257,6 +261,8 @@ async def test_clips_that_are_cut_already_are_shown_whole(bench: Open, data: Pat
         ({"video": None}, ["video", "is missing"]),
         ({"question": ""}, ["question", "is empty"]),
         ({"start": "early"}, ["start", "must be a number, not text"]),
+        ({"start": 3.0, "end": 3.0}, ["start", "the bounds 3 to 3 s hold nothing"]),
+        ({"start": -1.0, "end": 3.0}, ["start", "the bounds -1 to 3 s hold nothing"]),
     ],
 )
 def test_faults_of_the_data_are_named(bench: Open, data: Path, changes: dict[str, Any], words: list[str]) -> None:
@@ -367,6 +373,15 @@ def test_means_over_tasks_and_over_questions(bench: Open, data: Path, rows_of: C
     figures = opened.report(rows_of(opened, wrong))
     assert figures["Avg"] == pytest.approx((0.5 + 1 + 0 + 1 + 1 + 1) / 6) and figures["Overall"] == 6 / 8
     assert (figures["unparsed"], figures["accuracy_as_coded"]) == (1 / 8, 7 / 8)
+
+
+def test_check_of_one_task_says_nothing_of_the_others(bench: Open, data: Path) -> None:
+    opened = bench(MVBench, data)
+    assert any("tasks are not there" in finding.message for finding in opened.check())
+    (data / "video/clevrer/video_validation/video_10009.avi").unlink()
+    opened.contexts("object_shuffle")
+    assert [f.message for f in opened.check() if f.level != "info"] == []
+    assert "tasks: object_shuffle 1" in [finding.message for finding in opened.check()]
 
 
 def test_stills_of_another_kind_do_not_count(bench: Open, data: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -88,6 +88,17 @@ def test_an_unknown_name_gets_a_did_you_mean(cli: Cli, words: list[str], message
 def test_a_wrong_value_is_named(cli: Cli, tmp_path: Path, words: list[str], message: str) -> None:
     refused(cli(*REAL, *words), message)
     assert not list(tmp_path.glob("results/runs/*/records/*"))
+
+
+def test_data_that_may_not_be_read(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "closed"
+    folder.mkdir()
+
+    def refuse(self: Path) -> Iterator[Path]:
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "iterdir", refuse)  # root may read everything
+    refused(cli(*REAL, "--data", folder), f"--data {folder}: cannot be read (Permission denied); make it readable")
 
 
 @pytest.mark.parametrize("words", [["score"], ["verify"], ["show"], ["leaderboard"], ["work"]])

@@ -53,13 +53,21 @@ class Card:
     splits: Any = None
 
 
+@dataclass(frozen=True)
+class Place:
+    """A place."""
+
+    url: str
+    path: str = ""
+
+
 class Thing:
     """A thing.
 
     More words.
     """
 
-    card = Card(splits={"dev": "7 questions"})
+    card = Card(splits={"dev": "7 questions"}, roles=(Place("http://x"), Place("http://y", "y.bin")))
     config_class = Knobs
 
 
@@ -81,6 +89,7 @@ def test_a_card_with_options() -> None:
     assert "paper Somebody 2025" in rows
     assert "works yes" in rows
     assert "splits dev: 7 questions" in rows
+    assert "roles url http://x, url http://y, path y.bin" in rows
     assert "depth int, ≥ 1, ≤ 9 3 hops how deep paper §4.2" in rows
     assert "name str empty a name memharness" in rows
     assert "limit int | none none a limit memharness" in rows

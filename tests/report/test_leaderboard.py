@@ -109,6 +109,17 @@ def test_other_data_and_other_questions_have_tables_of_their_own() -> None:
     assert sum("limit 5-9" in title for title in titles) == 1
 
 
+def test_other_options_of_the_benchmark_have_tables_of_their_own() -> None:
+    """Another rule that reads letters, or other frames of a video, make other figures."""
+    other = {"extractor": "vlmevalkit", "frames": 2}
+    text = shown(summary(0.6), summary(0.9, options=other), summary(0.7, prompt="answer.v1"))
+    titles = [line for line in text.splitlines() if line.startswith("mem-gallery · ")]
+    assert len(titles) == 3
+    assert sum(" · extractor=vlmevalkit · frames=2 · " in title for title in titles) == 1
+    assert sum(" · prompt answer.v1 · " in title for title in titles) == 1
+    assert rows([summary(options={"frames": 2})])[0]["options"] == '{"frames": 2}'
+
+
 def test_runs_set_aside_by_fresh_are_not_listed(tmp_path: Path) -> None:
     for name in ("atm-bm25-toy-1a2b3c4d", "atm-bm25-toy-1a2b3c4d.old-20261130-101010-ab12"):
         (tmp_path / "runs" / name).mkdir(parents=True)

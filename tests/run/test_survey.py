@@ -137,6 +137,27 @@ def test_it_finds_what_does_not_hold() -> None:
     ]
 
 
+def test_pictures_of_one_name_are_told_apart_by_their_content() -> None:
+    """Publishers call every picture `image.jpg`."""
+    shown = [Image(letter * 64, source="image.jpg") for letter in "aab"]
+    found = survey(Held(Recorded("c", [], [case(f"q{n}", parts=(one,)) for n, one in enumerate(shown)])))
+    assert found.counts["question pictures"] == 3  # two of that name, and the one in the options
+
+
+def test_the_benchmarks_own_check_is_of_the_subset() -> None:
+    class Reading(Held):
+        read: str | None = "nothing"
+
+        def contexts(self, subset: str | None = None) -> Sequence[str]:
+            self.read = subset
+            return super().contexts(subset)
+
+        def check(self) -> Sequence[Finding]:
+            return [Finding("info", "", f"read {self.read}")]
+
+    assert levels(survey(Reading(Recorded("c", ITEMS, [case("q1")])), "cn"))["info"][0] == "read cn"
+
+
 def test_an_id_may_return_in_another_context() -> None:
     found = survey(Held(Recorded("c", ITEMS, [case("q1")]), Recorded("d", ITEMS, [case("q2")])))
     assert found.counts["duplicate ids"] == 0
