@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # The text engine of ALFWorld, without what it has for pictures and for making games.
 ALFWORLD := alfworld textworld fast-downward-textworld jericho tatsu mementos termcolor
 
-.PHONY: run test test-vllm lint type setup perf samples clean
+.PHONY: run test test-vllm lint type setup perf perf-vllm samples clean
 
 run: $(READY)  ## the main job: GraphMemix on the ATM sample, read by SmolLM2
 	$(BIN)/memharness run --method graphmemix -M verifier=similarity --bench atm --reader smollm2
@@ -39,6 +39,10 @@ perf: $(READY)  ## ratios against peers, side by side; slow, and never a part of
 	$(BIN)/python tests/perf/openai_speed.py
 	$(BIN)/python tests/perf/hf_speed.py
 	$(BIN)/python tests/perf/latent_speed.py
+	$(BIN)/python tests/perf/alfworld.py
+
+perf-vllm: $(VLLM_READY)  ## vLLM through the harness beside vLLM alone; on a quiet machine
+	$(VLLM)/bin/python tests/perf/vllm_speed.py
 
 samples: $(READY)  ## make the bundled samples again, byte for byte
 	$(BIN)/python tools/make_samples.py

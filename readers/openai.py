@@ -230,7 +230,9 @@ class OpenAIReader(Reader):
         cached = _count(details, "cached_tokens") or 0
         reasoning = _count(getattr(usage, "completion_tokens_details", None), "reasoning_tokens") or 0
         pictures = [part for part in request.parts() if isinstance(part, Image)]
-        image = _count(details, "image_tokens") if pictures else 0
+        vllm = getattr(details, "multimodal_tokens", None)  # vLLM's server says it there, by kind
+        said = vllm.get("image") if isinstance(vllm, dict) else getattr(details, "image_tokens", None)
+        image = _count_of(said) if pictures else 0
         if image is None:
             image = min(prompt, sum(self.counter.image(part.width, part.height) for part in pictures))
         if cached > prompt or reasoning > output or image > prompt:
@@ -377,7 +379,10 @@ def cut_at(text: str, stops: Sequence[str]) -> str:
 
 def _count(holder: Any, name: str) -> int | None:
     """A number of tokens from a reply; None where it says none, or something that is no number of tokens."""
-    value = getattr(holder, name, None)
+    return _count_of(getattr(holder, name, None))
+
+
+def _count_of(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from samples import (
+    alfworld,
     atm,
     blink,
     h2hmem,
@@ -33,6 +34,7 @@ from samples.drawing import made_with
 ROOT = Path(__file__).resolve().parent.parent
 VERSIONS = "tools/samples/MADE_WITH"
 MODULES = (
+    alfworld,
     m2ca,
     atm,
     mem_gallery,

@@ -84,6 +84,7 @@ class ALFWorld(Benchmark):
 
     card = BenchmarkCard(
         name="alfworld",
+        prompt="action.v1",
         title="ALFWorld (text games)",
         paper="Shridhar et al., ICLR 2021, arXiv:2010.03768; next commands as in MEMO, arXiv:2609.07471",
         licence="MIT (games, alfworld, TextWorld); the engine's planner, fast-downward, is GPL-3.0 and comes only with "

@@ -11,16 +11,8 @@ from statistics import fmean
 from typing import Literal
 
 from memharness.benchmark import BenchmarkCard, ScoreRow, means
-from memharness.choiceqa import (
-    LETTER,
-    ChoiceBenchmark,
-    Entry,
-    by_task,
-    data_files,
-    lettered_choices,
-    picture,
-    right_letter,
-)
+from memharness.choiceqa import LETTER, ChoiceBenchmark, Entry, by_task
+from memharness.choicerows import data_files, lettered_choices, picture, right_letter
 from memharness.config import Config, option
 from memharness.datafile import Ids, Row, existing, kind, read_json, stream_parquet
 from memharness.media import MediaStore

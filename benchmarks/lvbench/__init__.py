@@ -12,7 +12,8 @@ from statistics import fmean
 
 from memharness import video
 from memharness.benchmark import BenchmarkCard, ScoreRow, means
-from memharness.choiceqa import LETTER, right_letter
+from memharness.choiceqa import LETTER
+from memharness.choicerows import right_letter
 from memharness.config import option
 from memharness.datafile import Ids, Row, kind, read_json, read_lines, stream_parquet
 from memharness.media import VIDEO_TYPES

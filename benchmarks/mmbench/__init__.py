@@ -9,15 +9,8 @@ from pathlib import Path
 from typing import Literal
 
 from memharness.benchmark import BenchmarkCard, ScoreRow
-from memharness.choiceqa import (
-    LETTER,
-    ChoiceBenchmark,
-    Entry,
-    data_files,
-    lettered_choices,
-    pictured_rows,
-    right_letter,
-)
+from memharness.choiceqa import LETTER, ChoiceBenchmark, Entry
+from memharness.choicerows import data_files, lettered_choices, pictured_rows, right_letter
 from memharness.config import Config, option
 from memharness.datafile import Ids, Row
 from memharness.media import MediaStore

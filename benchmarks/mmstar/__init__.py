@@ -6,16 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from memharness.benchmark import BenchmarkCard, ScoreRow
-from memharness.choiceqa import (
-    LETTER,
-    ChoiceBenchmark,
-    Entry,
-    data_files,
-    inline_choices,
-    lettered_choices,
-    pictured_rows,
-    right_letter,
-)
+from memharness.choiceqa import LETTER, ChoiceBenchmark, Entry
+from memharness.choicerows import data_files, inline_choices, lettered_choices, pictured_rows, right_letter
 from memharness.config import Config, option
 from memharness.datafile import Ids, Row
 from memharness.metric import Metric

@@ -8,16 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from memharness.benchmark import BenchmarkCard, ScoreRow
-from memharness.choiceqa import (
-    LETTER,
-    ChoiceBenchmark,
-    Entry,
-    data_files,
-    lettered_choices,
-    pictured_rows,
-    right_letter,
-    split_choices,
-)
+from memharness.choiceqa import LETTER, ChoiceBenchmark, Entry
+from memharness.choicerows import data_files, lettered_choices, pictured_rows, right_letter, split_choices
 from memharness.config import Config, option
 from memharness.datafile import Ids, Row
 from memharness.metric import Metric

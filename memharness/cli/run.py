@@ -158,7 +158,7 @@ def run(
             plan = api.plan(spec)
             print_json({**vars(plan), "folder": str(plan.folder)})
         else:
-            summary = _execute(spec)
+            summary = execute(spec)
             print_json(summary)
     if dry_run:
         if not as_json:
@@ -169,7 +169,8 @@ def run(
     return 1 if failures(summary) > spec.max_failures else 0
 
 
-def _execute(spec: RunSpec) -> Mapping[str, Any]:
+def execute(spec: RunSpec) -> Mapping[str, Any]:
+    """Run a spec with progress on the terminal, and the cost asked about first; returns its summary."""
     from memharness.cli import cost
     from memharness.run import api
     from memharness.run.progress import progress_for

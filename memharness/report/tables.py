@@ -80,7 +80,7 @@ def show_summary(console: Console, summary: Summary) -> None:
         show_judgements(console, summary)
     show_outcomes(console, summary)
     show_cost(console, summary)
-    for note in summary.get("notes", ()):
+    for note in filter(None, (summary.get("unmeasured"), *summary.get("notes", ()))):
         console.print(Text(f"note: {note}", style="yellow"))
     console.print(Text(f"records and scores: {summary['run']}", style="dim"), soft_wrap=True)
 

@@ -68,7 +68,7 @@ def _write_gold(folder: RunFolder, paths: list[Path]) -> dict[int, tuple[str, in
             unit = json.loads(lines.at(*where[key]))
             for case in unit["cases"]:
                 yield encode({"context": unit["name"], "context_index": unit["context"], **case}) + "\n"
-            if unit.get("facts"):
+            if unit.get("facts") and unit["cases"]:  # an episode that asked nothing has nothing to score
                 yield encode({"context": unit["name"], "context_index": unit["context"], "facts": unit["facts"]}) + "\n"
 
     try:

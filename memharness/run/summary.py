@@ -242,16 +242,18 @@ def summarise(
         "subset": spec["subset"],
         "selection": manifest["described"]["reply"]["selection"],
         "complete": complete,
-        "notes": [*notes, *_unmeasured(benchmark, scores, reads=spec["until"] is None)],
+        "unmeasured": _unmeasured(benchmark, scores) if spec["until"] is None else None,
+        "notes": list(notes),
     }
 
 
-def _unmeasured(benchmark: Benchmark, scores: Mapping[str, Any], *, reads: bool) -> Iterable[str]:
-    """That the score which leads tables is not among them, so that another stands in its place."""
+def _unmeasured(benchmark: Benchmark, scores: Mapping[str, Any]) -> str | None:
+    """That the score which leads tables is not among the scores, so that another stands in its place."""
     card = benchmark.card
-    if reads and scores and card.primary not in scores:
-        how = ": give --judge" if any(isinstance(metric, Judged) for metric in benchmark.metrics()) else ""
-        yield f"{card.primary}, the score that leads {card.name}, was not measured{how}"
+    if not scores or card.primary in scores:
+        return None
+    how = ": give --judge" if any(isinstance(metric, Judged) for metric in benchmark.metrics()) else ""
+    return f"{card.primary}, the score that leads {card.name}, was not measured{how}"
 
 
 def _changed(benchmark: Benchmark, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import base64
 import io
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,10 @@ from memharness.benchmark import ScoreRow
 from memharness.benchmarks.simplevqa import SimpleVQA, SimpleVQAMatch, evalai, figures
 from memharness.judging import Judge
 from memharness.reader import Reply
+from memharness.run.api import execute
 from memharness.run.evaluate import evaluate
+from memharness.run.progress import Quiet
+from memharness.run.spec import RunSpec
 from memharness.types import Asked, Case, DataError, Image, Outcome, Score, Status, Text, Usage
 
 
@@ -235,6 +239,14 @@ def test_the_judges_labels_are_the_scores_the_report_reads(
         assert figures([ScoreRow("q", "c", "EN/x", "", scores)])["judge_error"] == 0
     unread = judge.read(unit, Reply("I like it", Usage()))
     assert figures([ScoreRow("q", "c", "EN/x", "", unread)])["judge_error"] == 1
+
+
+def test_a_run_without_a_judge_says_what_is_missing(tmp_path: Path) -> None:
+    spec = RunSpec(method="full-context", bench="simplevqa", reader="extractive", out=str(tmp_path))
+    summary = execute(spec, Quiet())
+    assert summary["primary"] == "exact_match"
+    assert summary["unmeasured"] == "co, the score that leads simplevqa, was not measured: give --judge"
+    assert execute(replace(spec, until="recall"), Quiet())["unmeasured"] is None
 
 
 def test_the_sample_without_a_judge(bench: Callable[..., Any], tmp_path: Path, sample: Callable[[str], Path]) -> None:

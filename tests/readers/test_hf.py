@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import shutil
+import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -590,14 +591,15 @@ def test_a_hub_model_is_pinned_to_the_commit_its_name_stands_for(
     [("LocalEntryNotFoundError", "the hub cannot be reached"), ("RepositoryNotFoundError", "the hub does not give it")],
 )
 def test_a_hub_that_does_not_give(store: MediaStore, monkeypatch: pytest.MonkeyPatch, error: str, words: str) -> None:
-    import httpx
     import huggingface_hub
     from huggingface_hub import errors
+
+    http = sys.modules[errors.HfHubHTTPError.__mro__[1].__module__.partition(".")[0]]  # httpx or httpx2, by its version
 
     def download(*_: Any, **__: Any) -> str:
         kind = getattr(errors, error)
         if issubclass(kind, errors.HfHubHTTPError):
-            raise kind("401", response=httpx.Response(401, request=httpx.Request("GET", "http://hub")))
+            raise kind("401", response=http.Response(401, request=http.Request("GET", "http://hub")))
         raise kind("offline")
 
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", download)

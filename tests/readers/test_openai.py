@@ -230,6 +230,12 @@ async def test_pictures(api: Api, reader: Open, media: MediaStore, tmp_path: Pat
     told = {**USAGE, "prompt_tokens_details": {"image_tokens": 10}}
     api.answers = [Answer(chat(usage=told))]
     assert (await one.generate(Request((Message("user", tuple(images)),)))).usage == Usage(text=1, image=10, output=3)
+    vllm = {**USAGE, "prompt_tokens_details": {"multimodal_tokens": {"image": 9}}}
+    api.answers = [Answer(chat(usage=vllm))]
+    assert (await one.generate(Request((Message("user", tuple(images)),)))).usage == Usage(text=2, image=9, output=3)
+    local = await reader(image_parts="file")
+    await local.generate(Request((Message("user", (images[0],)),)))
+    assert api.asked[-1]["messages"][0]["content"][0]["image_url"]["url"] == plain.resolve().as_uri()
     with pytest.raises(ReaderError, match="images=false"):
         await (await reader(images=False)).generate(Request((Message("user", tuple(images)),)))
     with pytest.raises(ReaderError, match="no video"):

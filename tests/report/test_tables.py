@@ -74,6 +74,12 @@ def test_a_control_an_incomplete_run_and_notes_are_said() -> None:
     assert "note: 1 torn line was dropped" in text
 
 
+def test_a_leading_score_that_was_not_measured_is_said() -> None:
+    words = "co, the score that leads simplevqa, was not measured: give --judge"
+    assert f"note: {words}\n" in shown(summary(unmeasured=words))
+    assert "not measured" not in shown(summary(unmeasured=None))
+
+
 def test_an_interval_that_cannot_be_given_says_why_once() -> None:
     made = summary()
     for score in made["scores"].values():
