@@ -275,7 +275,7 @@ class LatentReader(Reader):
 
     @abstractmethod
     async def see(self, image: Image, blocks: int) -> Any:
-        """Latents of a picture by the model's own vision encoder and projector, shape (blocks, n, width).
+        """Latents of a picture by the model's own vision encoder and projector, shape (m, n, width) for m blocks.
 
         Args:
             image: the picture.
