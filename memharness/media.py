@@ -6,6 +6,7 @@ import hashlib
 import io
 import os
 import sqlite3
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,13 +33,17 @@ def home() -> Path:
 
 
 class MediaStore:
-    """Maps content hashes to files. Files stay where they are; only their digests and sizes are remembered."""
+    """Maps content hashes to files. Files stay where they are; only their digests and sizes are remembered.
+
+    One store serves all threads of a run: contexts are opened side by side.
+    """
 
     def __init__(self, index: Path | None = None) -> None:
         """Open the digest index (default: `home()/files.sqlite`)."""
         self._index = index or home() / "files.sqlite"
         self._files: dict[str, Path] = {}
         self._db: sqlite3.Connection | None = None
+        self._lock = threading.Lock()  # a transaction belongs to the connection, not to the thread that began it
 
     def image(self, path: Path, source: str, where: str) -> Image:
         """An Image for a file; `missing` if there is no such file.
@@ -126,15 +131,17 @@ class MediaStore:
         with file:
             stat = os.fstat(file.fileno())
             key = (str(path.resolve()), stat.st_size, stat.st_mtime_ns)
-            db = self._open()
-            row = db.execute(
-                "SELECT sha, mime, width, height FROM files WHERE path=? AND size=? AND time=?", key
-            ).fetchone()
+            with self._lock:
+                row = (
+                    self._open()
+                    .execute("SELECT sha, mime, width, height FROM files WHERE path=? AND size=? AND time=?", key)
+                    .fetchone()
+                )
             if row and (row[1] or not picture):
                 return row[0], row[1], row[2], row[3]
             mime, width, height = _picture_header(path, where) if picture else ("", 0, 0)
             sha = hashlib.file_digest(file, "sha256").hexdigest()
-        with db:
+        with self._lock, self._open() as db:
             db.execute("INSERT OR REPLACE INTO files VALUES (?,?,?,?,?,?,?)", (*key, sha, mime, width, height))
         return sha, mime, width, height
 
@@ -157,8 +164,8 @@ class MediaStore:
 
 
 def _place(path: Path, data: bytes) -> None:
-    """Write a file that appears whole or not at all; several processes may write the same one."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    """Write a file that appears whole or not at all; several threads and processes may write the same one."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary.write_bytes(data)

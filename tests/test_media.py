@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -222,3 +223,12 @@ def test_a_hidden_folder_above_the_data_hides_nothing(tmp_path: Path, store: Med
     data.mkdir(parents=True)
     (data / "a.json").write_text("a")
     assert list(tree_digest(data, store)) == ["a.json"]
+
+
+def test_many_threads_share_a_store(tmp_path: Path, store: MediaStore) -> None:
+    files = [picture(tmp_path / f"{n}.png", (n % 7 + 1, 3)) for n in range(120)]
+    with ThreadPoolExecutor(8) as threads:
+        seen = list(threads.map(lambda file: store.image(file, file.name, "w"), files * 4))
+        kept = list(threads.map(lambda file: store.keep(file.read_bytes(), file.name, "w"), files[:7] * 20))
+    assert [image.width for image in seen] == [n % 7 + 1 for n in range(120)] * 4
+    assert all(store.path(image).read_bytes() == files[n % 7].read_bytes() for n, image in enumerate(kept))
