@@ -112,7 +112,7 @@ class OpenAIReader(Reader):
         """
         words = await self._words(request)
         try:
-            completion = await self._server.call(lambda: self._server.complete(words))
+            completion = await self._server.post("/chat/completions", words)
         except Filtered as error:
             return Reply(str(error), Usage(), "refused")
         return self._reply(request, completion)
@@ -192,17 +192,17 @@ class OpenAIReader(Reader):
 
     # ------------------------------------------------------------------------------------------------ what came back
 
-    def _reply(self, request: Request, completion: Any) -> Reply:
-        choices = getattr(completion, "choices", None)
-        choice: Any = choices[0] if isinstance(choices, list) and choices else None
-        message = getattr(choice, "message", None)
-        if message is None:
-            raise ReaderError(f"openai:{self.model}: malformed reply: {self._server.clean(_dump(completion))}")
+    def _reply(self, request: Request, completion: Mapping[str, Any]) -> Reply:
+        choices = completion.get("choices")
+        choice = _part_of(choices[0]) if isinstance(choices, list) and choices else {}
+        message = choice.get("message")
+        if not isinstance(message, dict):
+            raise ReaderError(f"openai:{self.model}: malformed reply: {self._server.clean(completion)}")
         self._note_served(completion)
         usage = self._usage(request, completion)
         refusal = _string(message, "refusal")
         finish: Literal["stop", "length", "refused", "tool"] = "stop"
-        match choice.finish_reason:
+        match choice.get("finish_reason"):
             case "length":
                 finish = "length"
             case "content_filter":
@@ -215,34 +215,34 @@ class OpenAIReader(Reader):
             usage=usage,
             finish="refused" if refusal else finish,
             reasoning=_string(message, "reasoning_content") or _string(message, "reasoning"),
-            tools=tuple(_tool(call) for call in getattr(message, "tool_calls", None) or ()),
+            tools=tuple(map(_tool, calls)) if isinstance(calls := message.get("tool_calls"), list) else (),
         )
 
-    def _usage(self, request: Request, completion: Any) -> Usage:
-        usage = getattr(completion, "usage", None)
+    def _usage(self, request: Request, completion: Mapping[str, Any]) -> Usage:
+        usage = _part_of(completion.get("usage"))
         prompt, output = _count(usage, "prompt_tokens"), _count(usage, "completion_tokens")
         if prompt is None or output is None:
             raise ReaderError(
                 f"openai:{self.model}: the reply of {self._server.shown} says no usage, so its cost cannot be counted; "
                 "have the server report prompt_tokens and completion_tokens"
             )
-        details = getattr(usage, "prompt_tokens_details", None)
+        details = _part_of(usage.get("prompt_tokens_details"))
         cached = _count(details, "cached_tokens") or 0
-        reasoning = _count(getattr(usage, "completion_tokens_details", None), "reasoning_tokens") or 0
+        reasoning = _count(_part_of(usage.get("completion_tokens_details")), "reasoning_tokens") or 0
         pictures = [part for part in request.parts() if isinstance(part, Image)]
-        vllm = getattr(details, "multimodal_tokens", None)  # vLLM's server says it there, by kind
-        said = vllm.get("image") if isinstance(vllm, dict) else getattr(details, "image_tokens", None)
-        image = _count_of(said) if pictures else 0
+        vllm = details.get("multimodal_tokens")  # vLLM's server says it there, by kind
+        said = _count(vllm, "image") if isinstance(vllm, dict) else _count(details, "image_tokens")
+        image = said if pictures else 0
         if image is None:
             image = min(prompt, sum(self.counter.image(part.width, part.height) for part in pictures))
         if cached > prompt or reasoning > output or image > prompt:
             raise ReaderError(
                 f"openai:{self.model}: the reply of {self._server.shown} says a usage that cannot be "
-                f"({self._server.clean(_dump(usage))}), so its cost cannot be counted"
+                f"({self._server.clean(usage)}), so its cost cannot be counted"
             )
         return Usage(text=prompt - image, image=image, cached=cached, output=output, reasoning=reasoning)
 
-    def _note_served(self, completion: Any) -> None:
+    def _note_served(self, completion: Mapping[str, Any]) -> None:
         known = self.card.provenance.get("served", "")
         served = _string(completion, "model")
         if served and served not in known.split(", "):
@@ -337,38 +337,46 @@ class OpenAIEmbedder(Embedder):
             words["dimensions"] = self.config.dimensions
         async with self._calls:
             try:
-                reply: Any = await self._server.call(lambda: self._server.client.embeddings.create(**words))
+                reply = await self._server.post("/embeddings", words)
             except Filtered as error:
                 raise ReaderError(f"openai:{self.model}: {error}") from None
-        rows = sorted(getattr(reply, "data", None) or [], key=lambda row: row.index)
-        total = getattr(getattr(reply, "usage", None), "prompt_tokens", None)
-        widths = {len(row.embedding) for row in rows}
-        if len(rows) != len(texts) or len(widths) > 1 or (self.width and widths != {self.width}):
+        total = _count(_part_of(reply.get("usage")), "prompt_tokens")
+        try:
+            vectors = [row["embedding"] for row in sorted(reply["data"], key=lambda row: row["index"])]
+            widths = {len(vector) for vector in vectors}
+        except (KeyError, TypeError) as error:
+            raise ReaderError(f"openai:{self.model}: malformed reply: no list of vectors ({error!r})") from None
+        if len(vectors) != len(texts) or len(widths) > 1 or (self.width and widths != {self.width}):
             raise ReaderError(
-                f"openai:{self.model}: {len(rows)} vectors of width {sorted(widths)} for {len(texts)} texts"
+                f"openai:{self.model}: {len(vectors)} vectors of width {sorted(widths)} for {len(texts)} texts"
                 f" of width {self.width}"
             )
-        if not isinstance(total, int):
+        if total is None:
             raise ReaderError(f"openai:{self.model}: the reply says no usage, so its cost cannot be counted")
-        return [row.embedding for row in rows], share(total, [self._counter.text(text) for text in texts])
+        return vectors, share(total, [self._counter.text(text) for text in texts])
 
     async def close(self) -> None:
         """Close the connection."""
         await self._server.close()
 
 
-def _string(owner: Any, name: str) -> str:
-    value = getattr(owner, name, None)
+def _part_of(value: object) -> Mapping[str, Any]:
+    """An object inside a reply; empty where there is none, or something else."""
+    return value if isinstance(value, dict) else {}
+
+
+def _string(holder: Mapping[str, Any], name: str) -> str:
+    value = holder.get(name)
     return value if isinstance(value, str) else ""
 
 
-def _dump(completion: Any) -> str:
-    return str(completion.model_dump(exclude_none=True)) if hasattr(completion, "model_dump") else str(completion)
-
-
-def _tool(call: Any) -> dict[str, Any]:
-    function = getattr(call, "function", None)
-    return {"id": _string(call, "id"), "name": _string(function, "name"), "arguments": _string(function, "arguments")}
+def _tool(call: object) -> dict[str, Any]:
+    function = _part_of(_part_of(call).get("function"))
+    return {
+        "id": _string(_part_of(call), "id"),
+        "name": _string(function, "name"),
+        "arguments": _string(function, "arguments"),
+    }
 
 
 def cut_at(text: str, stops: Sequence[str]) -> str:
@@ -377,12 +385,9 @@ def cut_at(text: str, stops: Sequence[str]) -> str:
     return text[: min(ends)] if ends else text
 
 
-def _count(holder: Any, name: str) -> int | None:
+def _count(holder: Mapping[str, Any], name: str) -> int | None:
     """A number of tokens from a reply; None where it says none, or something that is no number of tokens."""
-    return _count_of(getattr(holder, name, None))
-
-
-def _count_of(value: object) -> int | None:
+    value = holder.get(name)
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import email.utils
 import ipaddress
+import json
 import math
 import os
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import urlsplit
 
 from memharness.config import Config, option
@@ -18,8 +19,6 @@ from memharness.reader import Counter, ReaderCard
 from memharness.readers.congestion import Congestion
 from memharness.readers.counters import Bytes4, tokenizer_counter
 from memharness.types import OverWindow, ReaderError, UserError
-
-T = TypeVar("T")
 
 DEFAULT_URL = "https://api.openai.com/v1"
 
@@ -169,14 +168,10 @@ class Server:
             return {}
         return entries.get(self.model, {})
 
-    async def complete(self, words: Mapping[str, Any]) -> Any:
-        """One chat completion by the client's plain `post`: its typed method spends a third of its time on types."""
-        from openai.types.chat import ChatCompletion
+    async def post(self, path: str, words: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Send a call, again while its failure may pass, and return the JSON object that came back.
 
-        return await self.client.post("/chat/completions", body=words, cast_to=ChatCompletion)
-
-    async def call(self, send: Callable[[], Awaitable[T]]) -> T:
-        """Send a call, again while its failure may pass.
+        It is read here: the client's typed methods spend a third of their time on making types of it.
 
         Raises:
             OverWindow: the prompt does not fit.
@@ -196,16 +191,16 @@ class Server:
         try:
             async for attempt in tries:
                 with attempt:
-                    return await self._try(send)
+                    return await self._try(path, words)
         except _Transient as error:
             raise ReaderError(f"openai:{self.model}: {error} ({config.attempts} tries)") from None
         raise AssertionError("a retry context ends by return or raise")
 
-    async def _try(self, send: Callable[[], Awaitable[T]]) -> T:
+    async def _try(self, path: str, words: Mapping[str, Any]) -> Mapping[str, Any]:
         """One try in the window of calls; the wait before the next is spent outside it."""
         async with self.window.place() as ticket:
             try:
-                made = await self._once(send)
+                made = await self._once(path, words)
             except _Transient as error:
                 if error.busy:
                     self.window.busy_signal(ticket)
@@ -213,17 +208,20 @@ class Server:
         self.window.answered()
         return made
 
-    async def _once(self, send: Callable[[], Awaitable[T]]) -> T:
+    async def _once(self, path: str, words: Mapping[str, Any]) -> Mapping[str, Any]:
         import openai
 
         try:
-            return await send()
+            reply = json.loads(await self.client.post(path, body=words, cast_to=bytes))
         except openai.APIStatusError as error:
             raise self._status(error) from None
         except openai.APIConnectionError as error:  # time-outs among them
             raise _Transient(self.clean(error), None) from None
         except (openai.OpenAIError, ValueError, TypeError) as error:
             raise ReaderError(f"openai:{self.model}: malformed reply: {self.clean(error)}") from None
+        if not isinstance(reply, dict):
+            raise ReaderError(f"openai:{self.model}: malformed reply: {self.clean(reply)}")
+        return reply
 
     def _status(self, error: Any) -> Exception:
         """What a reply with an error status means."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -105,7 +105,11 @@ class HotpotQAScores(Metric):
         asked = unit[0]
         extra = asked.gold.extra
         values = hotpot_scores(asked.record.answer, stated_facts(asked), asked.gold.answers[0], extra["facts"])
-        return {name: Score(value) for name, value in values.items()}
+        return {name: _figure(value) for name, value in values.items()}
+
+
+_figure = lru_cache(maxsize=1024)(Score)
+"""A score without a note: thousands of questions share a few dozen figures, each made once."""
 
 
 def stated_facts(asked: Asked) -> list[tuple[Any, ...]] | None:

@@ -59,7 +59,11 @@ def backed(rows: Iterable[ScoreRow]) -> list[ScoreRow]:
     if not held:
         return rows
     known = frozenset().union(*held)
-    return [replace(row, scores={name: row.scores[name] for name in row.scores if name in known}) for row in rows]
+    return [row if row.scores.keys() <= known else _only(known, row) for row in rows]
+
+
+def _only(known: frozenset[str], row: ScoreRow) -> ScoreRow:
+    return replace(row, scores={name: score for name, score in row.scores.items() if name in known})
 
 
 def _applicable(row: ScoreRow) -> frozenset[str]:
