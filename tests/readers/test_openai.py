@@ -284,6 +284,31 @@ async def test_start(api: Api, reader: Open, monkeypatch: pytest.MonkeyPatch, me
         OpenAIReader("m", OpenAIConfig(tokenizer="nowhere.json"), media)
 
 
+async def test_a_password_and_a_query_in_the_address_are_used_and_not_shown(api: Api, reader: Open) -> None:
+    api.answers = [Answer(chat())]
+    one = await reader(base_url=api.url.replace("//", "//me:p%40ss@") + "?version=2")
+    assert (await one.generate(ask())).text == "Paris"
+    assert api.keys == ["Basic " + base64.b64encode(b"me:p@ss").decode()]
+    assert one.card.provenance["base_url"] == api.url
+    assert one._server._address("/models") == api.url + "/models?version=2"
+
+
+async def test_a_proxy_of_the_environment_is_gone_through(
+    api: Api, reader: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api.answers = [Answer(chat())]
+    monkeypatch.setenv("http_proxy", api.url.removesuffix("/v1"))  # it answers whatever it is asked, for any host
+    one = await reader(base_url="http://nowhere.invalid/v1", key_env="NO_SUCH_KEY")
+    assert (await one.generate(ask())).text == "Paris"
+    assert len(api.asked) == 1
+
+
+async def test_tool_calls_of_another_form_are_none(api: Api, reader: Open) -> None:
+    message = {"role": "assistant", "content": "x", "tool_calls": 5}
+    api.answers = [Answer({**chat(), "choices": [{"index": 0, "finish_reason": "stop", "message": message}]})]
+    assert (await (await reader()).generate(ask())).tools == ()
+
+
 def test_cards(media: MediaStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
 
