@@ -92,6 +92,8 @@ class MeteredLatent(Protocol):
     card: ReaderCard
     counter: Counter
     width: int
+    vocabulary: int
+    norm: float
     dtype: Any
     device: Any
 
@@ -139,6 +141,9 @@ class Images(Protocol):
         Raises:
             DataError: if it is missing or cannot be decoded.
         """
+
+    def keep(self, data: bytes, source: str, where: str) -> Image:
+        """An Image for the bytes of a picture that a method made; kept by content."""
 
 
 class Device(Protocol):

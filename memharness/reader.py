@@ -239,9 +239,15 @@ class Step:
 
 
 class Decoding(ABC):
-    """A decoding session on a frozen model, whose state belongs to this session alone."""
+    """A decoding session on a frozen model, whose state belongs to this session alone.
+
+    Attributes:
+        usage: what it has used so far.
+        ended: whether the model has ended its reply: nothing more is decoded, and nothing can be injected.
+    """
 
     usage: Usage
+    ended: bool
 
     @abstractmethod
     async def run(self, until: Callable[[Step], bool], limit: int) -> Reply:
@@ -267,9 +273,19 @@ class Lease(Protocol):
 
 
 class LatentReader(Reader):
-    """A reader whose model can be decoded step by step, with latent vectors put in. In the worker's own process."""
+    """A reader whose model can be decoded step by step, with latent vectors put in. In the worker's own process.
+
+    Attributes:
+        width: of embeddings and hidden states.
+        vocabulary: logits of a step; the entropy of a step is at most log(vocabulary).
+        norm: mean L2 norm of the model's input embeddings, which latents from elsewhere may be brought to.
+        dtype: torch's, of hidden states and of what `see` gives.
+        device: torch's, where they are.
+    """
 
     width: int
+    vocabulary: int
+    norm: float
     dtype: Any
     device: Any
 

@@ -74,11 +74,6 @@ class LatentDecoding(ChatReader, LatentReader):
 
     Sessions share the model by turns, a slice each, in the order of their coming, beside the reader's batches. Their
     caches share a pool of `max_sessions` and `max_cached_tokens`; a session outside of a lease takes one of its own.
-
-    Attributes:
-        width: of embeddings and hidden states.
-        dtype: torch's, of hidden states and of what `see` gives.
-        device: torch's, where they are.
     """
 
     config: LatentConfig
@@ -98,7 +93,10 @@ class LatentDecoding(ChatReader, LatentReader):
         await super().start()
         network, pool = self._network, self.pool
         self.dtype, self.device = network.dtype, network.device
-        self.width = int(network.model.get_input_embeddings().weight.shape[1])
+        embeddings = network.model.get_input_embeddings().weight
+        self.width = int(embeddings.shape[1])
+        self.vocabulary = int(network.model.get_output_embeddings().weight.shape[0])
+        self.norm = float(embeddings.detach().float().norm(dim=-1).mean())
         held = pool.positions * bytes_per_position(network) / 1e9
         latent = f"{pool.sessions} sessions, {pool.positions} cached tokens" + (f", {held:.3g} GB" if held else "")
         self.card = replace(self.card, provenance={**self.card.provenance, "latent": latent})

@@ -99,7 +99,7 @@ class Session(Decoding):
         )
         self._tokens: list[int] = []
         self._words = Words(frozen.network.decode)
-        self._ended = False
+        self.ended = False
         self._pending = False  # the last token is no position yet
         self._cache: Any = None
         self._cached = 0
@@ -151,7 +151,7 @@ class Session(Decoding):
             ReaderError: the model failed.
         """
         stretch = self._frozen.latents(latents)
-        if self._ended:
+        if self.ended:
             raise ValueError("latents after the end of a reply: nothing would be decoded behind them")
         cached = self._cached or len(self._prompt.ids)
         ahead = self._request.sampling.max_tokens - len(self._tokens) + self._pending
@@ -245,7 +245,7 @@ class Session(Decoding):
         stops = self._stops(text)
         if reasoning:
             self.usage = replace(self.usage, reasoning=network.thinking_tokens(self._tokens))
-        finish: Literal["stop", "length"] = "stop" if self._ended and not thinking else "length"
+        finish: Literal["stop", "length"] = "stop" if self.ended and not thinking else "length"
         return Reply(prefill + (text[: min(stops)] if stops else text), self.usage, finish, reasoning)
 
     def _stops(self, text: str) -> list[int]:
@@ -258,7 +258,7 @@ class Session(Decoding):
         """Decode until there is a reason to stop (True) or the slice is over (False)."""
         due = time.perf_counter() + self._seconds
         self._guarded(self._read)
-        while len(self._tokens) < end and not self._ended and not self._closed:
+        while len(self._tokens) < end and not self.ended and not self._closed:
             if until(self._guarded(self._step)):
                 return True
             if time.perf_counter() >= due:
@@ -290,7 +290,7 @@ class Session(Decoding):
         self._tokens.append(token)
         self._pending = True
         self._words.add(token)
-        self._ended = token in self._frozen.network.ends or self._stopped()
+        self.ended = token in self._frozen.network.ends or self._stopped()
         self.usage = replace(self.usage, output=len(self._tokens))
         return Step(token, self._request.prefill + self._words.text, uncertainty, len(self._tokens) - 1)
 

@@ -283,7 +283,8 @@ class MeteredLatent(Metered):
     def __init__(self, reader: LatentReader, role: str, meter: Meter, places: asyncio.Semaphore) -> None:
         """Wrap a started latent reader."""
         super().__init__(reader, role, meter, places)
-        self.width, self.dtype, self.device = reader.width, reader.dtype, reader.device
+        self.width, self.vocabulary, self.norm = reader.width, reader.vocabulary, reader.norm
+        self.dtype, self.device = reader.dtype, reader.device
         self.lease, self.replay = reader.lease, reader.replay
 
     async def see(self, image: Image, blocks: int, **how: Any) -> Any:

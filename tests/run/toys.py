@@ -416,6 +416,7 @@ class Latent(Toy, LatentReader):
         super().__init__(model, config, media)
         self.free, self.turn = self.sessions, asyncio.Condition()
         self.width, self.dtype, self.device = 4, "f32", "cpu"
+        self.vocabulary, self.norm = 9, 1.0
         self.held = 0
 
     async def see(self, image: Any, blocks: int) -> Any:
