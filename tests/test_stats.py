@@ -74,7 +74,7 @@ def test_floats_are_not_taken_as_binary() -> None:
 
 def test_cluster_interval_equals_statsmodels() -> None:
     rng = np.random.default_rng(2)
-    clusters = rng.choice(10, size=400, p=np.arange(1, 11) / 55)
+    clusters = rng.choice(10, size=400, p=np.arange(21, 31) / 255)
     x = np.clip(rng.normal(0.5, 0.2, 400) + rng.normal(0, 0.1, 10)[clusters], 0, 1)
     found = interval(x, clusters.tolist())
     assert (found.method, found.clusters, found.n) == ("cluster-t", 10, 400)
@@ -223,7 +223,7 @@ def test_paired_identical_and_constant() -> None:
     same = paired(a, dict(reversed(a.items())))
     assert (same.difference.value, same.p, same.difference.low) == (0.0, 1.0, None)
     shifted = paired(a, {key: value + 1 for key, value in a.items()})
-    assert (shifted.difference.value, shifted.p) == (1.0, None)
+    assert (shifted.difference.value, shifted.p) == (1.0, 2.0**-49)
 
 
 def test_paired_refuses_an_item_without_cluster_and_nan() -> None:
