@@ -2,63 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from memharness.cli.output import AsJson, json_only, option, say
 from memharness.types import UserError
 
-DEPTH = 3  # DIR itself, DIR/RUN, and DIR/runs/RUN
+PANEL = "Output"
+
+
+def _file(name: str, what: str) -> Any:
+    return option(name, metavar="FILE", panel=PANEL, help=what)
 
 
 def leaderboard(
     folders: Annotated[list[Path] | None, typer.Argument(metavar="[DIR]...", help="Runs, or folders of runs.")] = None,
-    csv: Annotated[
-        Path | None, option("--csv", metavar="FILE", panel="Output", help="Also write one row a run.")
-    ] = None,
+    ties: Annotated[
+        bool, option("--ties", panel=PANEL, help="Mark runs that cannot be told apart (files always say so).")
+    ] = False,
+    with_published: Annotated[
+        bool, option("--with-published", panel=PANEL, help="Set the papers' figures beside the runs.")
+    ] = False,
+    csv: Annotated[Path | None, _file("--csv", "Also write one row a run.")] = None,
+    parquet: Annotated[Path | None, _file("--parquet", "The same rows as Parquet.")] = None,
+    markdown: Annotated[Path | None, _file("--markdown", "Also write the tables as Markdown.")] = None,
+    html: Annotated[Path | None, _file("--html", "Also write one page with sortable tables.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Put runs into one table, on screen and as CSV.
+    """Put runs into one table, on screen and as files.
 
     Runs on samples, tracks and controls stand apart. Unfinished runs are left out, and said.
+    Two runs share a letter where the paired difference of their scores is not shown at 95 %.
     """
     from memharness.report import leaderboard as board
+    from memharness.report.collect import summaries
+    from memharness.report.published import results
     from memharness.report.tables import console_for
-    from memharness.run import api
 
-    if csv is not None and csv.is_dir():
-        raise UserError(f"--csv {csv}: is a folder; name a file")
-    where = folders or [Path("results/runs")]
-    for folder in where:
-        if not folder.is_dir():
-            raise UserError(f"leaderboard {folder}: no such folder")
-    summaries = []
-    for run in sorted(runs(where)):
-        try:
-            summaries.append(api.load_summary(run))
-        except UserError as error:
-            say(f"left out: {error}")
-    if not summaries:
-        raise UserError(f"leaderboard: no finished run under {', '.join(map(str, where))}")
+    wanted = {"--csv": csv, "--parquet": parquet, "--markdown": markdown, "--html": html}
+    files = {name: path for name, path in wanted.items() if path is not None}
+    for name, path in files.items():
+        if path.is_dir():
+            raise UserError(f"{name} {path}: is a folder; name a file")
+    found, left_out = summaries("leaderboard", folders or [Path("results/runs")])
+    for reason in left_out:
+        say(f"left out: {reason}")
+    made = board.boards(found)
+    groups = board.standings(made) if ties or files else None
+    benches = dict.fromkeys(one.bench for one in made) if with_published else ()
+    rows = board.rows(found, groups, [figure for bench in benches for figure in results(bench)])
     if csv is not None:
-        board.write_csv(csv, summaries)
-        say(f"wrote {len(summaries)} rows to {csv}")
+        board.write_csv(csv, rows)
+    if parquet is not None:
+        board.write_parquet(parquet, rows)
+    if markdown is not None:
+        board.write_markdown(markdown, made, groups or {}, published=with_published)
+    if html is not None:
+        board.write_html(html, made, groups or {}, published=with_published)
+    for path in files.values():
+        say(f"wrote {path}")
     with json_only(as_json) as print_json:
-        print_json({"rows": board.rows(summaries)})
+        print_json({"rows": rows})
     if not as_json:
-        board.show_leaderboard(console_for(), summaries)
-
-
-def runs(folders: Iterable[Path]) -> set[Path]:
-    """Run folders at or a little below these folders. What a method wrote deeper down is not searched."""
-    found: dict[Path, Path] = {}
-    for folder in folders:
-        for depth in range(DEPTH):
-            for file in folder.glob("*/" * depth + "manifest.json"):
-                if ".old-" in file.parent.name:
-                    continue  # set aside by --fresh
-                found.setdefault(file.parent.resolve(), file.parent)  # named twice, it is still one run
-    return set(found.values())
+        board.show_leaderboard(console_for(), found, groups, published=with_published)
+        if groups is None and len(found) > 1:
+            say("rows stand by value, which is no ranking: --ties marks those that cannot be told apart")

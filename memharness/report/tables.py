@@ -146,6 +146,9 @@ def show_scores(console: Console, summary: Summary) -> None:
         if valid:
             cells += [number(score["value_valid"]), f"{score['n_valid']:,}"]
         made.add_row(*cells, interval_words(score), style="bold" if name == primary else "")
+    for counter, tokens in (summary.get("memory_tokens") or {}).items():
+        cells = ["memory tokens", f"{tokens:.1f}", "", *([""] * (3 if valid else 1))]
+        made.add_row(*cells, f"mean, by {counter}", style="dim")
     put(console, made)
     for note in dict.fromkeys(score["note"] for score in scores.values() if score.get("note")):
         console.print(Text(f"interval: {note}", style="dim"))

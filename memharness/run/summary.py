@@ -64,20 +64,26 @@ def figures(scored: Iterable[ScoreRow]) -> dict[str, dict[str, Any]]:
     return out
 
 
-def outcomes(folder: RunFolder) -> tuple[dict[str, int], dict[str, int], dict[str, dict[str, int]]]:
-    """Counts of outcomes and flags, and what the counted attempts of all questions cost by phase."""
+def outcomes(folder: RunFolder) -> tuple[dict[str, int], dict[str, int], dict[str, dict[str, int]], dict[str, float]]:
+    """Counts of outcomes and flags, what the counted attempts cost by phase, and the mean readout's tokens by counter.
+
+    Questions without a readout are left out of the mean.
+    """
     counts: dict[str, int] = {}
+    shown: dict[str, list[int]] = {}
     flags: dict[str, int] = {}
     spent: dict[str, dict[str, int]] = {}
     for _, record in read_lines(folder.path / "records.jsonl"):
         counts[record["outcome"]] = counts.get(record["outcome"], 0) + 1
         for flag in record.get("flags", ()):
             flags[flag] = flags.get(flag, 0) + 1
+        for counter, tokens in record.get("cost", {}).items():
+            shown.setdefault(counter, []).append(tokens)
         for phase, sums in record.get("spent", {}).items():
             total = spent.setdefault(phase, {})
             for key, n in sums.items():
                 total[key] = total.get(key, 0) + n
-    return counts, flags, spent
+    return counts, flags, spent, {counter: sum(tokens) / len(tokens) for counter, tokens in shown.items()}
 
 
 def costs(folder: RunFolder, asked: Mapping[str, Mapping[str, int]]) -> dict[str, Any]:
@@ -206,7 +212,7 @@ def summarise(
     """
     manifest = folder.manifest()
     memory, spec = manifest["described"]["memory"], manifest["spec"]
-    counts, flags, asked = outcomes(folder)
+    counts, flags, asked, shown = outcomes(folder)
     scores = figures(rows(folder))
     primary = benchmark.card.primary if benchmark.card.primary in scores else next(iter(scores), "")
     return {
@@ -222,6 +228,7 @@ def summarise(
         "n": sum(counts.values()),
         "outcomes": counts,
         "flags": flags,
+        "memory_tokens": shown,
         "scores": scores,
         "official": dict(benchmark.report(rows(folder))),
         "primary": primary,

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from memharness.cli.board import runs as found
-from memharness.report.leaderboard import options_told, rows, show_leaderboard, tokens_used, write_csv
+from memharness.report.collect import find as found
+from memharness.report.leaderboard import Standing, options_told, rows, show_leaderboard, tokens_used, write_csv
+from memharness.report.published import results
 from memharness.report.tables import console_for
 from memharness.types import UserError
 from tests.report.runs import summary
@@ -58,7 +59,7 @@ def test_a_run_without_scores_has_a_row_too() -> None:
 
 
 def test_csv_is_read_back_as_written(tmp_path: Path) -> None:
-    write_csv(tmp_path / "deep" / "board.csv", [summary(method='a "quoted", name'), summary(0.1)])
+    write_csv(tmp_path / "deep" / "board.csv", rows([summary(method='a "quoted", name'), summary(0.1)]))
     found = list(csv.DictReader((tmp_path / "deep" / "board.csv").open(newline="")))
     assert [row["method"] for row in found] == ['a "quoted", name', "graphmemix"]
     assert float(found[1]["primary_value"]) == 0.1
@@ -74,7 +75,7 @@ def test_a_csv_that_cannot_be_written_leaves_the_old_one(tmp_path: Path, monkeyp
 
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(UserError, match="the disk is full"):
-        write_csv(target, [summary()])
+        write_csv(target, rows([summary()]))
     assert target.read_text() == "old"
     assert [file.name for file in tmp_path.iterdir()] == ["board.csv"]
 
@@ -87,6 +88,71 @@ def test_what_all_have_in_common_is_said_once() -> None:
     assert "reader" not in text.splitlines()[1]
     text = shown(summary(0.6), summary(0.5, reader="extractive", items=5))
     assert text.splitlines()[1].split()[:3] == ["method", "reader", "limits"]
+
+
+def test_runs_of_other_limits_stand_apart_each_best_first() -> None:
+    runs = [
+        summary(0.9, items=5, run="wide"),
+        summary(0.1, budget=500, run="low"),
+        summary(0.2, budget=500, run="high"),
+    ]
+    assert [row["run"] for row in rows(runs)] == ["high", "low", "wide"]
+
+
+def test_every_score_has_its_interval_and_shares() -> None:
+    run = summary(date="2026-11-30")
+    run["scores"]["f1"] |= {"unparsed": 5, "judge_error": 1}
+    run["outcomes"] = {"ok": 90, "timeout": 10}
+    row = rows([run])[0]
+    assert (row["score_f1_low"], row["score_f1_high"], row["score_f1_n"], row["score_f1_clusters"]) == (
+        0.331, 0.496, 100, 10,
+    )  # fmt: skip
+    assert (row["score_f1_unparsed"], row["score_em_unparsed"], row["primary_unparsed_share"]) == (5, 0, 0.05)
+    assert (row["primary_judge_error_share"], row["error_share"], row["date"]) == (0.01, 0.1, "2026-11-30")
+    assert (row["official_f1.temporal"], row["official_bleu_1"]) == (0.5, 0.33)
+    assert "official_f1" not in row
+
+
+def test_cost_is_of_the_memorys_life_without_the_judge() -> None:
+    run = summary()
+    run["tokens"]["judge"] = {"text": 7777, "image": 0, "output": 7, "latent": 0}
+    run["tokens"]["recall"] = {"text": 0, "image": 0, "output": 0, "latent": 40}
+    run["calls"]["judge"], run["seconds"]["judge"] = 100, 1000.0
+    row = rows([run])[0]
+    assert (row["lifecycle_tokens"], row["lifecycle_latents"], row["lifecycle_calls"]) == (100_000, 40, 112)
+    assert row["lifecycle_seconds"] == pytest.approx(65.75)
+    assert (row["tokens_per_question"], row["calls_per_question"]) == (1000, 1.12)
+    assert row["tokens_judge_text"] == 7777
+    assert rows([summary(n=0, tokens={}, calls={})])[0]["tokens_per_question"] is None
+
+
+def test_published_figures_are_rows_of_their_own_and_never_ranked() -> None:
+    made = rows([summary(0.6)], {summary()["run"]: Standing("a")}, results("mem-gallery"))
+    assert made[0]["tie_group"] == "a"
+    published = made[1:]
+    assert {row["data_state"] for row in published} == {"published"}
+    assert {row["tie_group"] for row in published} == {None}
+    assert {row["not_ranked"] for row in published} == {"published"}
+    first = next(row for row in published if row["method"] == "A-MEM" and row["reader"] == "Qwen/Qwen3-VL-8B-Instruct")
+    assert (first["score_judge_accuracy"], first["score_em"]) == (pytest.approx(0.5289), pytest.approx(0.3261))
+    assert first["run"] == "GraphMemix, Table 1 (arXiv:2608.26983)"
+    assert list(made[0]) == list(made[-1])
+    text = io.StringIO()
+    show_leaderboard(console_for(text), [summary(0.6)], published=True)
+    assert "mem-gallery · published, not measured here and never ranked with runs" in text.getvalue()
+    text = io.StringIO()
+    show_leaderboard(console_for(text), [summary(0.6, bench="nowhere")], published=True)
+    assert "nowhere: the papers print no figure of it" in text.getvalue()
+
+
+def test_letters_and_missing_cells_on_the_screen() -> None:
+    runs = [summary(0.6, run="one"), summary(0.5, run="two")]
+    ties = {"one": Standing("a"), "two": Standing("", "3 of 100 cells missing")}
+    text = io.StringIO()
+    show_leaderboard(console_for(text), runs, ties)
+    lines = text.getvalue().splitlines()
+    assert [line.split()[0] for line in lines[1:4]] == ["tied", "a", "–"]
+    assert lines[-1] == "not ranked: graphmemix verifier=similarity: 3 of 100 cells missing"
 
 
 def test_samples_and_tracks_and_primaries_have_tables_of_their_own() -> None:
