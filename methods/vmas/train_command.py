@@ -1,0 +1,114 @@
+"""`memharness train vmas-graph`: the graph policy of a dynamic team, by REINFORCE on a benchmark's own score."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from memharness.types import UserError
+
+DATA, HOW, OUTPUT = "What is learned from", "How", "Output"
+
+
+def _flag(*names: str, help: str, panel: str, metavar: str | None = None) -> Any:
+    return typer.Option(*names, help=help, rich_help_panel=panel, metavar=metavar, show_default=False)
+
+
+def graph(
+    bench: Annotated[str, _flag("--bench", metavar="BENCH", panel=DATA, help="Whose questions and score.")],
+    data: Annotated[Path, _flag("--data", metavar="PATH", panel=DATA, help="Its data; none of it may be tested on.")],
+    out: Annotated[Path, _flag("--out", metavar="DIR", panel=OUTPUT, help="Where the policy goes.")],
+    reader: Annotated[str, _flag("--reader", metavar="R", panel=HOW, help="The frozen reader of all agents.")],
+    subset: Annotated[str | None, _flag("--subset", metavar="NAME", panel=DATA, help="A part of the data.")] = None,
+    limit: Annotated[int | None, _flag("--limit", metavar="N", panel=DATA, help="The first N questions only.")] = None,
+    bench_options: Annotated[
+        list[str] | None, _flag("-B", metavar="K=V", panel=DATA, help="An option of the benchmark.")
+    ] = None,
+    score: Annotated[
+        str | None, _flag("--score", metavar="NAME", panel=DATA, help="The reward. Default: the primary score.")
+    ] = None,
+    reader_options: Annotated[
+        list[str] | None, _flag("-R", metavar="K=V", panel=HOW, help="An option of the reader.")
+    ] = None,
+    embedder: Annotated[
+        str, _flag("--embedder", metavar="E", panel=HOW, help="Of roles and questions. Default: minilm.")
+    ] = "minilm",
+    team: Annotated[
+        list[str] | None, _flag("-M", metavar="K=V", panel=HOW, help="An option of vmas, such as turns=5.")
+    ] = None,
+    training: Annotated[
+        list[str] | None, _flag("-T", metavar="K=V", panel=HOW, help="A value of the policy or its training.")
+    ] = None,
+    max_tokens: Annotated[
+        int, _flag("--max-tokens", metavar="N", panel=HOW, help="Of the last turn; default 64.")
+    ] = 64,
+    as_json: Annotated[bool, _flag("--json", panel=OUTPUT, help="Print one JSON object and no more.")] = False,
+) -> None:
+    """Train the graph that a dynamic team of vmas draws for each question.
+
+    Use it with -M topology=dynamic -M graph=DIR. Replies are kept in DIR, so a killed training goes the same way again.
+    """
+    from memharness.media import MediaStore
+    from memharness.methods.vmas.config import PolicyConfig, VmasConfig
+    from memharness.methods.vmas.team import settle
+    from memharness.methods.vmas.training import pose, train_graph
+    from memharness.reader import Embedder, Reader
+
+    if limit is not None and limit < 1:
+        raise UserError(f"--limit {limit}: must be at least 1")
+    if max_tokens < 1:
+        raise UserError(f"--max-tokens {max_tokens}: must be at least 1")
+    media = MediaStore()
+    benchmark = _benchmark(bench, data, bench_options, media)
+    config = settle(_config(VmasConfig, team, "-M", "vmas"))
+    policy = _config(PolicyConfig, training, "-T", "vmas-graph")
+    asked = _model("readers", "--reader", reader, Reader, reader_options, media)
+    vectors = _model("embedders", "--embedder", embedder, Embedder, None, media)
+
+    async def work() -> Mapping[str, Any]:
+        posed = await pose(benchmark, subset, limit)
+        made = await train_graph(
+            benchmark, posed, asked, vectors, media, config, policy, out, max_tokens=max_tokens, score=score
+        )
+        return made.report()
+
+    report = asyncio.run(work())
+    if as_json:
+        typer.echo(json.dumps(report, ensure_ascii=False))
+        return
+    for key, value in report.items():
+        typer.echo(f"{key}: {value}")
+
+
+def _config(kind: Any, words: Sequence[str] | None, flag: str, owner: str) -> Any:
+    from memharness.config import build, parse_pairs
+
+    return build(kind, parse_pairs(words or (), flag), flag, owner)
+
+
+def _benchmark(name: str, path: Path, words: Sequence[str] | None, media: Any) -> Any:
+    from memharness.benchmark import Benchmark, Data
+    from memharness.registry import find
+
+    found = find("benchmarks", name)
+    if not (isinstance(found, type) and issubclass(found, Benchmark)):
+        raise UserError(f"--bench {name}: {found!r} is not a Benchmark class")
+    if not path.exists():
+        raise UserError(f"--data {path}: no such file or folder")
+    return found(Data(path, "given", media), _config(found.options_class, words, "-B", name))
+
+
+def _model(kind: str, flag: str, spec: str, base: type[Any], words: Sequence[str] | None, media: Any) -> Any:
+    from memharness.registry import find, short_name, split_spec
+
+    name, model = split_spec(kind, spec)
+    found: Any = find(kind, name)
+    if not (isinstance(found, type) and issubclass(found, base)):
+        raise UserError(f"{flag} {spec}: {found!r} is not {base.__name__} class")
+    made: Any = found
+    return made(model, _config(made.config_class, words, "-R", short_name(name)), media)
