@@ -7,16 +7,21 @@ VLLM := .venv-vllm
 VLLM_READY := $(VLLM)/.ready
 VLLM_PIP := $(VLLM)/bin/python -m pip install --quiet --disable-pip-version-check
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PEERS := .venv-peers
+PEERS_READY := $(PEERS)/.ready
 # The text engine of ALFWorld, without what it has for pictures and for making games.
 ALFWORLD := alfworld textworld fast-downward-textworld jericho tatsu mementos termcolor
 
-.PHONY: run test test-vllm lint type setup perf perf-vllm samples clean
+.PHONY: run test test-vllm regress lint type setup perf perf-vllm samples clean
 
 run: $(READY)  ## the main job: GraphMemix on the ATM sample, read by SmolLM2
 	$(BIN)/memharness run --method graphmemix -M verifier=similarity --bench atm --reader smollm2
 
-test: $(READY)
+test: $(READY) $(PEERS_READY)
 	$(BIN)/python -m pytest
+
+regress: $(READY)  ## every method on every benchmark's sample, held against results/baselines; see docs/ci.md
+	$(BIN)/memharness regress --baseline results/baselines/samples.json
 
 test-vllm: $(VLLM_READY)  ## vLLM itself, on the CPU, in an environment of its own
 	$(VLLM)/bin/python -m pytest tests/vllm tests/readers/test_vllm.py
@@ -39,6 +44,10 @@ perf: $(READY)  ## ratios against peers, side by side; slow, and never a part of
 	$(BIN)/python tests/perf/openai_speed.py
 	$(BIN)/python tests/perf/hf_speed.py
 	$(BIN)/python tests/perf/latent_speed.py
+	$(BIN)/python tests/perf/coverage.py
+	$(BIN)/python tests/perf/pages.py
+	$(BIN)/python tests/perf/evidence.py
+	$(BIN)/python -m tests.perf.viewer
 	$(BIN)/python tests/perf/alfworld.py
 
 perf-vllm: $(VLLM_READY)  ## vLLM through the harness beside vLLM alone; on a quiet machine
@@ -68,5 +77,12 @@ $(VLLM_READY): pyproject.toml constraints-vllm.txt
 	$(VLLM_PIP) --no-deps -e .
 	touch $(VLLM_READY)
 
+# inspect_ai, whose own reader opens our exported logs in the tests. It asks for versions that do not fit ours, so it lies
+# apart with the few packages that reading a log imports; the test puts this folder before .venv's in a process of its own.
+$(PEERS_READY): $(READY) constraints-peers.txt
+	rm -rf $(PEERS)
+	$(PIP) --no-deps --target $(PEERS) -r constraints-peers.txt
+	touch $(PEERS_READY)
+
 clean:
-	rm -rf $(VENV) $(VLLM) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(VLLM) $(PEERS) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache

@@ -283,6 +283,10 @@ class Method(ABC, Generic[C]):
         """Roles this config really uses; the card's by default. They enter the identity at their phase."""
         return self.card.roles
 
+    def embeds(self) -> bool:
+        """Whether this config really uses the embedder; what the card says by default."""
+        return self.card.embeds
+
     @classmethod
     def settle(cls, config: C, able: Callable[[str], frozenset[str]]) -> C:
         """Resolve choices that depend on what the bound models can do, before the config enters the identity.

@@ -95,7 +95,7 @@ def setup(spec: RunSpec) -> Setup:
     }
     if spec.judge:
         readers.setdefault(spec.judge, make_reader(spec.judge, {}, media))
-    embedder = make_embedder(spec.embedder, media) if card.embeds else None
+    embedder = make_embedder(spec.embedder, media) if method.embeds() else None
     for role, needed in card.needs.items():
         if role in method.roles() and (lacking := needed - readers[roles.get(role, spec.reader)].card.capabilities):
             raise UserError(

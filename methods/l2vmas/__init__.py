@@ -80,6 +80,10 @@ class L2VMAS(Method[L2VMASConfig]):
         """One role an agent that has a turn."""
         return dict.fromkeys(AGENTS[: agents_of(self.config)], ("observe", "answer"))
 
+    def embeds(self) -> bool:
+        """Only for the graphs of a trained policy."""
+        return self.config.topology == "dynamic" and bool(self.config.graph)
+
     def features(self) -> Mapping[str, bool]:
         """What runs, and above all whether the modules are trained ones."""
         dynamic = self.config.topology == "dynamic"

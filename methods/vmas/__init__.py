@@ -71,6 +71,10 @@ class VMAS(Method[VmasConfig]):
         used = [agent_name(agent) for agent in range(agents_of(self.config))]
         return dict.fromkeys([*used, EXTRACTOR] if self.config.extracts() else used, ("answer",))
 
+    def embeds(self) -> bool:
+        """Only for the graphs of a trained policy."""
+        return self.config.topology == "dynamic" and bool(self.config.graph)
+
     def features(self) -> Mapping[str, bool]:
         """What runs, and above all whether a dynamic graph is a trained one or its fallback."""
         dynamic = self.config.topology == "dynamic"

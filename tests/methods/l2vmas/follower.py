@@ -1,7 +1,7 @@
 """A tiny language model that was taught to follow soft prompts, then frozen: the one thing a random one cannot do.
 
-It knows two exchanges. "saw oK" is answered by "noted . .", whatever K is. "which ?" is answered by "hm" and then, if
-vectors near the embedding of sK stand there, by "aK"; without any, by one of the eight at random.
+It knows two exchanges. "saw oK" is answered by "noted oK .". "which ?" is answered by "hm" and then, if
+vectors near the embedding of sK stand there, by "aK"; with others, or none, by one of the eight at random.
 """
 
 from __future__ import annotations
@@ -53,12 +53,14 @@ def _teach(model: torch.nn.Module, ids: dict[str, int], steps: int, latents: int
     loss = torch.nn.CrossEntropyLoss(label_smoothing=0.1)
     for _ in range(steps):
         k = torch.randint(SIGNALS, (16,), generator=draw)
-        saw = torch.stack([_ids(ids, f"saw o{n} noted . . <end>") for n in k])
+        saw = torch.stack([_ids(ids, f"saw o{n} noted o{n} . <end>") for n in k])
         heard = torch.stack([_ids(ids, f"which ? hm a{n} <end>") for n in k])
         table = embed.weight[[ids[f"s{n}"] for n in range(SIGNALS)]]
         other = torch.randint(SIGNALS, (16,), generator=draw)
         share = 0.4 * torch.rand(16, 1, generator=draw)
         soft = (1 - share) * table[k] + share * table[other]
+        noise = torch.randn(soft.shape, generator=draw)  # and vectors that mean nothing: still an answer, any one
+        soft = torch.where(torch.rand(16, 1, generator=draw) < 0.3, noise, soft)
         soft = soft / soft.norm(dim=-1, keepdim=True) * embed.weight.norm(dim=-1).mean()
         soft = soft[:, None].expand(-1, latents, -1)
         soft = soft + 0.1 * torch.randn(soft.shape, generator=draw)
