@@ -37,15 +37,18 @@ def score(
         show_summary(console_for(), summary)
 
 
-def verify(run: Run, as_json: AsJson = False) -> int:
-    """Recompute every figure of a run from its records.
+def verify(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder, or a bundle.", show_default=False)],
+    as_json: AsJson = False,
+) -> int:
+    """Recompute every figure of a run or a bundle from its records.
 
-    Exits with 1 if one differs.
+    Exits with 1 if one differs, or if a member of the bundle is not as it was bundled.
     """
-    from memharness.run import api
+    from memharness.run import api, bundle
 
     with json_only(as_json) as print_json:
-        differences = api.verify(run)
+        differences = bundle.verify(run) if run.is_file() else api.verify(run)
         print_json({"run": str(run), "equal": not differences, "differences": differences})
     if not as_json:
         for line in differences:

@@ -295,11 +295,15 @@ async def _rescore(
         folder.close()
 
 
-def verify(path: Path) -> list[str]:
+def verify(path: Path, benchmark: Benchmark | None = None) -> list[str]:
     """Recompute every figure of a run from its records and gold. Returns what differs; nothing if all is equal.
 
     Local metrics are computed anew; a judge is not asked again, which would be another measurement: its verdicts are
     read again from the replies that were kept.
+
+    Args:
+        path: the run's folder.
+        benchmark: gives metrics and report, where the run's data are not at hand.
 
     Raises:
         UserError: for an unfinished run, or data that are not at hand.
@@ -307,7 +311,7 @@ def verify(path: Path) -> list[str]:
     stored = load_summary(path)
     folder = RunFolder(path)
     spec = RunSpec.from_json(folder.manifest()["spec"], str(folder.manifest_path))
-    benchmark = open_benchmark(spec.bench, spec.data, dict(spec.bench_options), MediaStore())
+    benchmark = benchmark or open_benchmark(spec.bench, spec.data, dict(spec.bench_options), MediaStore())
     with tempfile.TemporaryDirectory() as temporary:
         copy = RunFolder(Path(temporary) / "run")
         shutil.copytree(path, copy.path, ignore=shutil.ignore_patterns("memory", "logs", "claims.lock"))

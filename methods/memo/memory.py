@@ -97,6 +97,7 @@ class MemoMemory(Memory):
         if "extractor" in self._models:
             chosen, trace["extractor"] = await extractor.ask(self._models["extractor"], question, records, limit)
             return chosen
+        counters = budget.counters or (self.kit.reader().counter,)  # without a budget nothing is counted
         found = self.index.linked(question, extractor.relevance(lexical, dense), self.config.hops)
         return extractor.select(
             self.index,
@@ -104,7 +105,7 @@ class MemoMemory(Memory):
             found,
             rows,
             room=self.config.surplus * limit,
-            cost=lambda text: max(counter.text(text) for counter in budget.counters),
+            cost=lambda text: max(counter.text(text) for counter in counters),
             least=self.config.least,
             most=self.config.most_units,
         )
