@@ -18,7 +18,7 @@ run: $(READY)  ## the main job: GraphMemix on the ATM sample, read by SmolLM2
 	$(BIN)/memharness run --method graphmemix -M verifier=similarity --bench atm --reader smollm2
 
 test: $(READY) $(PEERS_READY)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 regress: $(READY)  ## every method on every benchmark's sample, held against results/baselines; see docs/ci.md
 	$(BIN)/memharness regress --baseline results/baselines/samples.json
