@@ -181,6 +181,7 @@ def test_doctor_asks_each_model_a_word(cli: Cli, monkeypatch: pytest.MonkeyPatch
         "methods": (),
         "metrics": (),
         "commands": (),
+        "trainers": (),
     }
     real = registry.entries
     monkeypatch.setattr(doctor, "entries", lambda kind: {name: real(kind)[name] for name in kept[kind]})
