@@ -78,7 +78,9 @@ class Learner:
             norm: what injected vectors are brought to, as in the rollouts.
         """
         self.modules = modules
-        self.critic = Critic(latent.width).to(latent.device)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(config.seed)
+            self.critic = Critic(latent.width).to(latent.device)
         self.config = config
         self._latent = latent
         self._device = device

@@ -67,7 +67,12 @@ def save(modules: Learned, folder: Path, shape: Shape, config: ModulesConfig, to
 
 
 def load(folder: Path, shape: Shape) -> Learned:
-    """Modules in eval mode whose weights take no gradient, on the CPU in f32.
+    """Modules in eval mode whose weights take no gradient, on the CPU in f32; see `reload`."""
+    return reload(folder, shape)[0].eval().requires_grad_(False)
+
+
+def reload(folder: Path, shape: Shape) -> tuple[Learned, ModulesConfig]:
+    """Modules as they were written, and their config.
 
     Raises:
         UserError: they are missing, damaged, or made for another model or other lengths.
@@ -82,12 +87,13 @@ def load(folder: Path, shape: Shape) -> Learned:
             raise UserError(
                 f"-M modules={folder}: {name} {card['shape'].get(name)}, and here it is {wanted}; use {options[name]}"
             )
-    modules = fresh(shape, build(ModulesConfig, card["config"], str(folder / CARD), "config"), 0)
+    config = build(ModulesConfig, card["config"], str(folder / CARD), "config")
+    modules = fresh(shape, config, 0)
     try:
         modules.load_state_dict(load_file(folder / WEIGHTS))
     except (OSError, SafetensorError, RuntimeError) as error:
         raise UserError(f"{folder / WEIGHTS}: {_one_line(error)}; train the modules again") from None
-    return modules.eval().requires_grad_(False)
+    return modules, config
 
 
 def content(folder: Path) -> str:

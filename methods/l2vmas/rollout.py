@@ -149,5 +149,6 @@ def plackett_luce(scores: torch.Tensor, chosen: Sequence[int]) -> torch.Tensor:
     total = scores.new_zeros(())
     for place in chosen:
         total = total + scores[place] - scores[left].logsumexp(0)
+        left = left.clone()  # what a gradient goes through must stay as it was
         left[place] = False
     return total

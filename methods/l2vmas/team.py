@@ -67,7 +67,11 @@ class LatentWork(Work):
         await self._see()
         for number in self.graph.order:
             await self.take(self.turns[number])
-            await self.kit.device.run(self.memory.think, self.spoken[number].chunks)
+            await self.remember(number)
+
+    async def remember(self, number: int) -> None:
+        """Take a turn's thoughts into the memory."""
+        await self.kit.device.run(self.memory.think, self.spoken[number].chunks)
 
     async def _see(self) -> None:
         """Fill the perception memory, before the first agent (section 3.2). What that costs is charged to observe."""

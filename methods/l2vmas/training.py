@@ -49,6 +49,10 @@ class Stage:
 
     async def speak(self, request: Request) -> Reply:
         """A turn: decoded with the memory, its tokens drawn, its thoughts left behind."""
+        return (await self.spoken(request)).reply
+
+    async def spoken(self, request: Request) -> Spoken:
+        """As `speak`, with all that came of it."""
         number = len(self.turns)
         seed = random.Random(f"{self._seed}:{number}").getrandbits(31)
         drawn = replace(request, sampling=replace(request.sampling, temperature=self._config.temperature, seed=seed))
@@ -56,7 +60,7 @@ class Stage:
         spoken = await self._speaker.speak(drawn, self.memory, random.Random(f"{self._seed}:{number}:cuts"))
         self.turns.append(_trace(drawn, spoken, self.memory))
         await self._device.run(self.memory.think, spoken.chunks)
-        return spoken.reply
+        return spoken
 
 
 Episode = Callable[[Stage], Awaitable[float]]

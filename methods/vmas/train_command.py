@@ -64,11 +64,11 @@ def graph(
     if max_tokens < 1:
         raise UserError(f"--max-tokens {max_tokens}: must be at least 1")
     media = MediaStore()
-    benchmark = _benchmark(bench, data, bench_options, media)
-    config = settle(_config(VmasConfig, team, "-M", "vmas"))
-    policy = _config(PolicyConfig, training, "-T", "vmas-graph")
-    asked = _model("readers", "--reader", reader, Reader, reader_options, media)
-    vectors = _model("embedders", "--embedder", embedder, Embedder, None, media)
+    benchmark = benchmark_of(bench, data, bench_options, media)
+    config = settle(config_of(VmasConfig, team, "-M", "vmas"))
+    policy = config_of(PolicyConfig, training, "-T", "vmas-graph")
+    asked = model_of("readers", "--reader", reader, Reader, reader_options, media)
+    vectors = model_of("embedders", "--embedder", embedder, Embedder, None, media)
 
     async def work() -> Mapping[str, Any]:
         posed = await pose(benchmark, subset, limit)
@@ -85,13 +85,20 @@ def graph(
         typer.echo(f"{key}: {value}")
 
 
-def _config(kind: Any, words: Sequence[str] | None, flag: str, owner: str) -> Any:
+def config_of(kind: Any, words: Sequence[str] | Mapping[str, Any] | None, flag: str, owner: str) -> Any:
+    """A config from K=V words of the command line, or from pairs."""
     from memharness.config import build, parse_pairs
 
-    return build(kind, parse_pairs(words or (), flag), flag, owner)
+    pairs = words if isinstance(words, Mapping) else parse_pairs(words or (), flag)
+    return build(kind, pairs, flag, owner)
 
 
-def _benchmark(name: str, path: Path, words: Sequence[str] | None, media: Any) -> Any:
+def benchmark_of(name: str, path: Path, words: Sequence[str] | None, media: Any) -> Any:
+    """A benchmark on data that were named.
+
+    Raises:
+        UserError: there is no such benchmark, or no such path.
+    """
     from memharness.benchmark import Benchmark, Data
     from memharness.registry import find
 
@@ -100,10 +107,15 @@ def _benchmark(name: str, path: Path, words: Sequence[str] | None, media: Any) -
         raise UserError(f"--bench {name}: {found!r} is not a Benchmark class")
     if not path.exists():
         raise UserError(f"--data {path}: no such file or folder")
-    return found(Data(path, "given", media), _config(found.options_class, words, "-B", name))
+    return found(Data(path, "given", media), config_of(found.options_class, words, "-B", name))
 
 
-def _model(kind: str, flag: str, spec: str, base: type[Any], words: Sequence[str] | None, media: Any) -> Any:
+def model_of(kind: str, flag: str, spec: str, base: type[Any], words: Sequence[str] | None, media: Any) -> Any:
+    """A reader or embedder by its spec, not started.
+
+    Raises:
+        UserError: there is none, or it is of another kind.
+    """
     from memharness.registry import find, short_name, split_spec
 
     name, model = split_spec(kind, spec)
@@ -111,4 +123,4 @@ def _model(kind: str, flag: str, spec: str, base: type[Any], words: Sequence[str
     if not (isinstance(found, type) and issubclass(found, base)):
         raise UserError(f"{flag} {spec}: {found!r} is not {base.__name__} class")
     made: Any = found
-    return made(model, _config(made.config_class, words, "-R", short_name(name)), media)
+    return made(model, config_of(made.config_class, words, "-R", short_name(name)), media)
