@@ -1,6 +1,6 @@
 """A tiny language model that was taught to follow soft prompts, then frozen: the one thing a random one cannot do.
 
-It knows two exchanges. "saw oK" is answered by "noted oK .". "which ?" is answered by "hm" and then, if
+It knows two exchanges. "saw wN oK" is answered by "noted oK .". "which ?" is answered by "hm" and then, if
 vectors near the embedding of sK stand there, by "aK"; with others, or none, by one of the eight at random.
 """
 
@@ -13,6 +13,8 @@ import torch
 SIGNALS = 8
 WORDS = ["<pad>", "<end>", "saw", "which", "?", "noted", ".", "hm", "see", "think", "of", "the", "colour", "reason"]
 WORDS += [f"{kind}{k}" for kind in "osa" for k in range(SIGNALS)]
+FILLERS = [f"w{k}" for k in range(12)]
+WORDS += FILLERS
 TEMPLATE = (
     "{% for m in messages %}{% if m.content is string %}{{ m.content }}{% else %}"
     "{% for p in m.content %}{{ p.text }}{% endfor %}{% endif %}{% endfor %}"
@@ -53,7 +55,8 @@ def _teach(model: torch.nn.Module, ids: dict[str, int], steps: int, latents: int
     loss = torch.nn.CrossEntropyLoss(label_smoothing=0.1)
     for _ in range(steps):
         k = torch.randint(SIGNALS, (16,), generator=draw)
-        saw = torch.stack([_ids(ids, f"saw o{n} noted o{n} . <end>") for n in k])
+        words = torch.randint(len(FILLERS), (16,), generator=draw)
+        saw = torch.stack([_ids(ids, f"saw w{w} o{n} noted o{n} . <end>") for w, n in zip(words, k, strict=True)])
         heard = torch.stack([_ids(ids, f"which ? hm a{n} <end>") for n in k])
         table = embed.weight[[ids[f"s{n}"] for n in range(SIGNALS)]]
         other = torch.randint(SIGNALS, (16,), generator=draw)
@@ -67,10 +70,10 @@ def _teach(model: torch.nn.Module, ids: dict[str, int], steps: int, latents: int
         told = embed(heard)
         mixed = torch.cat([told[:, :3], soft, told[:, 3:]], dim=1)
         alone = told.clone()
-        first = model(input_ids=saw).logits[:, 1:-1].flatten(0, 1)
+        first = model(input_ids=saw).logits[:, 2:-1].flatten(0, 1)
         second = model(inputs_embeds=mixed).logits[:, [1, 2 + latents, 3 + latents]].flatten(0, 1)
         third = model(inputs_embeds=alone).logits[:, [1, 2]].flatten(0, 1)
-        total = loss(first, saw[:, 2:].flatten()) + loss(second, heard[:, 2:].flatten())
+        total = loss(first, saw[:, 3:].flatten()) + loss(second, heard[:, 2:].flatten())
         (total + loss(third, heard[:, 2:4].flatten())).backward()
         optimizer.step()
         optimizer.zero_grad()
