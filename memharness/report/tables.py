@@ -108,7 +108,9 @@ def conditions(summary: Summary) -> str:
     words += [f"{role} {spec}" for role, spec in named.items() if spec]
     words += [f"rubric {key['rubric']}" for key in (summary.get("rubrics") or {}).values()]
     words += [
-        f"{name}={mode}" for name, mode in (summary.get("config") or {}).items() if isinstance(mode, str) and mode
+        f"{name}={mode if mode.isprintable() else ascii(mode)}"
+        for name, mode in (summary.get("config") or {}).items()
+        if isinstance(mode, str) and mode
     ]
     words += [f"seed {summary.get('seed', 0)}", f"identity {summary['identity'][:8]}"]
     return " · ".join(words)
