@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
 
 import torch
 from torch import nn
 
-Residual = Literal["preln", "paper"]
+from memharness.methods.l2vmas.config import Residual
 
 
 class Compressor(nn.Module):

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from memharness.config import Config, option
-from memharness.methods.l2vmas.compressor import Residual
 from memharness.methods.l2vmas.trigger import Mode
 from memharness.methods.vmas.config import READINGS, TeamConfig
 
 TABLE = "L²-VMAS, Table 4"
+
+Residual = Literal["preln", "paper"]
 
 
 class L2VMASConfig(TeamConfig):

@@ -7,7 +7,8 @@ from typing import Protocol
 import torch
 from torch import nn
 
-from memharness.methods.l2vmas.compressor import Compressor, Residual
+from memharness.methods.l2vmas.compressor import Compressor
+from memharness.methods.l2vmas.config import Residual
 from memharness.methods.l2vmas.gate import Gate
 
 
