@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memharness.store import disk_error
+from memharness.store import whole
 from memharness.types import DataError, Image, UserError, Video
 
 if TYPE_CHECKING:
@@ -78,7 +78,8 @@ class MediaStore:
         mime, width, height = _picture_header(io.BytesIO(data), where)
         if not path.is_file():  # nothing unreadable is kept, so what is there needs no second look
             _read_through(data, where)
-            _place(path, data)
+            with whole(path) as temporary:
+                temporary.write_bytes(data)
         self._files[sha] = path
         return Image(sha, mime, width, height, source)
 
@@ -161,17 +162,6 @@ class MediaStore:
                 ) from None
             self._db = db
         return self._db
-
-
-def _place(path: Path, data: bytes) -> None:
-    """Write a file that appears whole or not at all; several threads and processes may write the same one."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(data)
-        temporary.replace(path)
-    except OSError as error:
-        raise disk_error(error, path) from None
 
 
 def _read_through(data: bytes, where: str) -> None:

@@ -8,6 +8,7 @@ import fcntl
 import json
 import os
 import sqlite3
+import threading
 import zlib
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -31,25 +32,37 @@ def disk_error(error: OSError, path: Path) -> UserError:
 
 
 @contextmanager
-def atomic(path: Path) -> Iterator[IO[str]]:
-    """A file to write text to, which takes the place of `path` whole and synced, or not at all.
+def whole(path: Path) -> Iterator[Path]:
+    """A file to write beside `path`, which takes its place once the block ends, or not at all.
+
+    Several threads and processes may write the same one.
 
     Raises:
         UserError: if the disk is full or refuses.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("w", encoding="utf-8") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
+        yield temporary
         temporary.replace(path)
     except OSError as error:
         raise disk_error(error, path) from error
     finally:
         with suppress(OSError):  # not there, or a file stands where a folder should be: the error above says so
             temporary.unlink()
+
+
+@contextmanager
+def atomic(path: Path) -> Iterator[IO[str]]:
+    """A file to write text to, which takes the place of `path` whole and synced, or not at all.
+
+    Raises:
+        UserError: if the disk is full or refuses.
+    """
+    with whole(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def write_atomic(path: Path, text: str) -> None:

@@ -8,8 +8,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import io
-import os
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +17,7 @@ from memharness.identity import digest
 from memharness.media import home
 from memharness.pages.faces import font, fonts_digest
 from memharness.pages.layout import Layout, Line, Shape
-from memharness.store import disk_error
+from memharness.store import whole
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -82,7 +80,8 @@ def kept(layout: Layout, folder: Path | None = None) -> Page:
     if png.endswith(END):
         return Page(png, hashlib.sha256(png).hexdigest(), layout.width, layout.height, layout)
     page = draw(layout)
-    _place(path, page.png)
+    with whole(path) as temporary:
+        temporary.write_bytes(page.png)
     return page
 
 
@@ -184,14 +183,3 @@ def _versions() -> tuple[str | None, ...]:
     from PIL import features
 
     return PIL.__version__, features.version("freetype2"), features.version("zlib_ng") or features.version("zlib")
-
-
-def _place(path: Path, data: bytes) -> None:
-    """Write a file that appears whole or not at all; several threads and processes may write the same one."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(data)
-        temporary.replace(path)
-    except OSError as error:
-        raise disk_error(error, path) from None

@@ -16,7 +16,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
@@ -30,7 +30,7 @@ from memharness.run.data import benchmark_class
 from memharness.run.folder import RunFolder
 from memharness.run.pictures import Picture, pictures
 from memharness.run.spec import RunSpec
-from memharness.store import disk_error
+from memharness.store import whole
 from memharness.types import UserError
 
 FORMAT = 1
@@ -80,27 +80,12 @@ def bundle(run: Path, out: Path | None, *, media: bool = True) -> Bundled:
     if path.is_dir():
         raise UserError(f"--out {path}: is a folder; name a file")
     shown = pictures(folder) if media else {}
-    with _whole(path) as temporary:
+    with whole(path) as temporary:
         members = _write(temporary, folder, manifest, shown)
         if differences := verify(temporary, manifest["spec"]["bench"]):
             raise UserError(f"{run}: its figures do not verify, so it is not bundled: {differences[0]}")
         digest, size = _digest(temporary), temporary.stat().st_size
     return Bundled(path, digest, members, len(shown), size)
-
-
-@contextmanager
-def _whole(path: Path) -> Iterator[Path]:
-    """A file that takes the place of `path` once it is whole."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        yield temporary
-        temporary.replace(path)
-    except OSError as error:
-        raise disk_error(error, path) from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink()
 
 
 def _write(path: Path, folder: RunFolder, manifest: Mapping[str, Any], shown: Mapping[str, Picture]) -> int:

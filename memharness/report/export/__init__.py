@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from memharness.report.export.tabular import frames
 from memharness.run import api
 from memharness.run.folder import RunFolder
 from memharness.run.pictures import pictures
-from memharness.store import atomic, disk_error
+from memharness.store import atomic, disk_error, whole
 from memharness.types import UserError, did_you_mean
 
 __all__ = ["FORMATS", "Exported", "export", "frames"]
@@ -82,16 +82,8 @@ def export(run: Path, to: str, out: Path | None = None, *, media: bool = False) 
 def _write_log(folder: RunFolder, path: Path, summary: dict[str, Any], shown: dict[str, Any]) -> None:
     if path.suffix != ".eval":
         raise UserError(f"--out {path}: inspect_ai opens files that end with .eval; name it so")
-    temporary = _beside(path)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+    with whole(path) as temporary:
         inspect_log.write_log(folder, temporary, summary, shown)
-        temporary.replace(path)
-    except OSError as error:
-        raise disk_error(error, path) from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink()
 
 
 @contextmanager

@@ -5,14 +5,13 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from memharness.report.leaderboard.boards import Board
 from memharness.report.leaderboard.page import Page, page
 from memharness.report.leaderboard.ties import Standing
-from memharness.store import disk_error, write_atomic
+from memharness.store import whole, write_atomic
 
 TEMPLATE = Path(__file__).with_name("leaderboard.html.j2")
 
@@ -41,16 +40,8 @@ def write_parquet(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
     names = list(rows[0]) if rows else []
     columns = {name: _column(pa, [row[name] for row in rows]) for name in names}
-    temporary = path.with_name(f".{path.name}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+    with whole(path) as temporary:
         parquet.write_table(pa.table(columns), temporary)
-        temporary.replace(path)
-    except OSError as error:
-        raise disk_error(error, path) from error
-    finally:
-        with suppress(OSError):  # not there, or a file stands where a folder should be: the error above says so
-            temporary.unlink()
 
 
 def _column(pa: Any, values: Sequence[Any]) -> Any:
