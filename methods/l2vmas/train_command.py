@@ -12,56 +12,51 @@ from typing import Annotated, Any
 
 import typer
 
+from memharness.trainers import benchmark_of, config_of, flag, model_of
 from memharness.types import UserError
 
 DATA, HOW, OUTPUT = "What is learned from", "How", "Output"
 
 
-def _flag(*names: str, help: str, panel: str, metavar: str | None = None) -> Any:
-    return typer.Option(*names, help=help, rich_help_panel=panel, metavar=metavar, show_default=False)
-
-
 def modules(
-    out: Annotated[Path, _flag("--out", metavar="DIR", panel=OUTPUT, help="Where the modules go.")],
-    reader: Annotated[str, _flag("--reader", metavar="R", panel=HOW, help="The frozen model: hf:MODEL or smollm2.")],
-    stage: Annotated[int, _flag("--stage", metavar="1|2|3", panel=HOW, help="Which stage.")],
+    out: Annotated[Path, flag("--out", metavar="DIR", panel=OUTPUT, help="Where the modules go.")],
+    reader: Annotated[str, flag("--reader", metavar="R", panel=HOW, help="The frozen model: hf:MODEL or smollm2.")],
+    stage: Annotated[int, flag("--stage", metavar="1|2|3", panel=HOW, help="Which stage.")],
     start: Annotated[
-        Path | None, _flag("--from", metavar="DIR", panel=HOW, help="Modules of the stage before; 2 and 3 need them.")
+        Path | None, flag("--from", metavar="DIR", panel=HOW, help="Modules of the stage before; 2 and 3 need them.")
     ] = None,
     bench: Annotated[
-        str | None, _flag("--bench", metavar="BENCH", panel=DATA, help="Whose questions and score.")
+        str | None, flag("--bench", metavar="BENCH", panel=DATA, help="Whose questions and score.")
     ] = None,
     data: Annotated[
-        Path | None, _flag("--data", metavar="PATH", panel=DATA, help="Its data; none of it may be tested on.")
+        Path | None, flag("--data", metavar="PATH", panel=DATA, help="Its data; none of it may be tested on.")
     ] = None,
     gqa: Annotated[
-        Path | None, _flag("--gqa", metavar="FILE", panel=DATA, help="GQA's questions, in place of a benchmark.")
+        Path | None, flag("--gqa", metavar="FILE", panel=DATA, help="GQA's questions, in place of a benchmark.")
     ] = None,
-    images: Annotated[Path | None, _flag("--images", metavar="DIR", panel=DATA, help="GQA's pictures.")] = None,
-    subset: Annotated[str | None, _flag("--subset", metavar="NAME", panel=DATA, help="A part of the data.")] = None,
-    limit: Annotated[int | None, _flag("--limit", metavar="N", panel=DATA, help="The first N questions only.")] = None,
+    images: Annotated[Path | None, flag("--images", metavar="DIR", panel=DATA, help="GQA's pictures.")] = None,
+    subset: Annotated[str | None, flag("--subset", metavar="NAME", panel=DATA, help="A part of the data.")] = None,
+    limit: Annotated[int | None, flag("--limit", metavar="N", panel=DATA, help="The first N questions only.")] = None,
     bench_options: Annotated[
-        list[str] | None, _flag("-B", metavar="K=V", panel=DATA, help="An option of the benchmark.")
+        list[str] | None, flag("-B", metavar="K=V", panel=DATA, help="An option of the benchmark.")
     ] = None,
     score: Annotated[
-        str | None, _flag("--score", metavar="NAME", panel=DATA, help="The reward. Default: the primary score.")
+        str | None, flag("--score", metavar="NAME", panel=DATA, help="The reward. Default: the primary score.")
     ] = None,
     reader_options: Annotated[
-        list[str] | None, _flag("-R", metavar="K=V", panel=HOW, help="An option of the reader.")
+        list[str] | None, flag("-R", metavar="K=V", panel=HOW, help="An option of the reader.")
     ] = None,
     team: Annotated[
-        list[str] | None, _flag("-M", metavar="K=V", panel=HOW, help="An option of l2vmas, such as turns=5.")
+        list[str] | None, flag("-M", metavar="K=V", panel=HOW, help="An option of l2vmas, such as turns=5.")
     ] = None,
     training: Annotated[
-        list[str] | None, _flag("-T", metavar="K=V", panel=HOW, help="A value of the training or the modules' shape.")
+        list[str] | None, flag("-T", metavar="K=V", panel=HOW, help="A value of the training or the modules' shape.")
     ] = None,
-    max_tokens: Annotated[
-        int, _flag("--max-tokens", metavar="N", panel=HOW, help="Of the last turn; default 64.")
-    ] = 64,
+    max_tokens: Annotated[int, flag("--max-tokens", metavar="N", panel=HOW, help="Of the last turn; default 64.")] = 64,
     fresh: Annotated[
-        bool, _flag("--fresh", panel=OUTPUT, help="Begin anew; otherwise a killed training goes on.")
+        bool, flag("--fresh", panel=OUTPUT, help="Begin anew; otherwise a killed training goes on.")
     ] = False,
-    as_json: Annotated[bool, _flag("--json", panel=OUTPUT, help="Print one JSON object and no more.")] = False,
+    as_json: Annotated[bool, flag("--json", panel=OUTPUT, help="Print one JSON object and no more.")] = False,
 ) -> None:
     """Train the compressors and the gate that agents share their latent memories with.
 
@@ -71,7 +66,6 @@ def modules(
     from memharness.media import MediaStore
     from memharness.methods.l2vmas.config import L2VMASConfig, ModulesConfig, TrainingConfig
     from memharness.methods.vmas.team import settle
-    from memharness.methods.vmas.train_command import config_of, model_of
     from memharness.reader import LatentReader, Reader
 
     if stage not in (1, 2, 3):
@@ -88,7 +82,7 @@ def modules(
     made = config_of(ModulesConfig, shaped, "-T", "l2vmas")
     config = settle(config_of(L2VMASConfig, dict(parse_pairs(team or (), "-M")), "-M", "l2vmas"))
     media = MediaStore()
-    model = model_of("readers", "--reader", reader, Reader, reader_options, media)
+    model = model_of("readers", reader, Reader, reader_options, media)
     if not isinstance(model, LatentReader):
         raise UserError(f"--reader {reader}: cannot be decoded step by step; take hf:MODEL or smollm2")
     if fresh and out.is_dir():
@@ -147,7 +141,6 @@ async def _train(
 async def _posed(source: Sequence[Any], limit: int | None, media: Any) -> tuple[list[Any], Any, str]:
     """Questions, what an answer to one is worth, and the name of the answer prompt."""
     from memharness.methods.l2vmas.tasks import gqa, gqa_score
-    from memharness.methods.vmas.train_command import benchmark_of
     from memharness.methods.vmas.training import Reward, pose
 
     if len(source) == 2:
@@ -161,8 +154,6 @@ async def _posed(source: Sequence[Any], limit: int | None, media: Any) -> tuple[
             raise UserError(f"{questions}: holds no question")
         return found, gqa_score, "direct.v1"
     bench, data, options, subset, score = source
-    if data is None:
-        raise UserError(f"train --bench {bench}: name the data with --data PATH; samples teach nothing")
     benchmark = benchmark_of(bench, data, options, media)
     reward = Reward(benchmark, score)
     posed = await pose(benchmark, subset, limit)

@@ -9,17 +9,18 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import Literal
 
-from memharness.benchmark import Ask, Benchmark, Observe
+from memharness.benchmark import Benchmark
 from memharness.methods.memo.target import Extraction
 from memharness.methods.memo.units import Record, Span
 from memharness.retrieval import BM25, searchable, words
 from memharness.scoring.text import hotpot
+from memharness.trainers import recorded
 from memharness.types import Case, Evidence, Item, Question, UserError
 
 _END = re.compile(r"(?<=[.!?…])[\"'”’)\]]*(?:\s+|$)")
@@ -103,7 +104,7 @@ async def _supervise(benchmark: Benchmark, rule: Rule, subset: str | None, limit
     examples: list[Example] = []
     left_out: Counter[str] = Counter()
     memory = _Memory([])
-    async for items, case in _cases(benchmark, subset):
+    async for _, items, case in recorded(benchmark, subset):
         if limit is not None and len(examples) >= limit:
             break
         memory = memory if memory.items is items and len(memory.records) == len(items) else _Memory(items)
@@ -116,23 +117,6 @@ async def _supervise(benchmark: Benchmark, rule: Rule, subset: str | None, limit
         why = "; ".join(f"{n} × {reason}" for reason, n in left_out.items()) or "no question"
         raise UserError(f"{benchmark.data.path}: nothing to learn from: {why}")
     return Supervised(examples, dict(left_out))
-
-
-async def _cases(benchmark: Benchmark, subset: str | None) -> AsyncIterator[tuple[Sequence[Item], Case]]:
-    """Every question with the items before it."""
-    for context in benchmark.contexts(subset):
-        episode = benchmark.episode(context)
-        if episode.live:
-            raise UserError(
-                f"--bench {benchmark.card.name}: a live game shows no gold; take recorded ones (live=false)"
-            )
-        items: list[Item] = []
-        async for event in episode.play():
-            if isinstance(event, Observe):
-                items += event.items
-            elif isinstance(event, Ask):
-                for case in event.cases:
-                    yield items, case
 
 
 class _Memory:

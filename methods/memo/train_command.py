@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from memharness.trainers import benchmark_class, benchmark_of, flag, model_of
 from memharness.types import UserError
 
 if TYPE_CHECKING:
-    from memharness.benchmark import Benchmark
     from memharness.methods.memo.assess import Role
     from memharness.methods.memo.recipe import Recipe
     from memharness.methods.memo.samples import Sample
@@ -26,22 +26,18 @@ if TYPE_CHECKING:
 DATA, HOW, OUTPUT = "What is learned", "How", "Output"
 
 
-def _flag(*names: str, help: str, panel: str, metavar: str | None = None) -> Any:
-    return typer.Option(*names, help=help, rich_help_panel=panel, metavar=metavar, show_default=False)
-
-
 Model = Annotated[
-    str, _flag("--model", metavar="MODEL", panel=HOW, help="A folder, OWNER/NAME of the hub, or smollm2 (default).")
+    str, flag("--model", metavar="MODEL", panel=HOW, help="A folder, OWNER/NAME of the hub, or smollm2 (default).")
 ]
-Out = Annotated[Path, _flag("--out", metavar="DIR", panel=OUTPUT, help="Where it goes; DIR/model is the checkpoint.")]
-Bench = Annotated[str | None, _flag("--bench", metavar="BENCH", panel=DATA, help="Whose gold is learned from.")]
-Given = Annotated[str | None, _flag("--data", metavar="PATH", panel=DATA, help="Its data.")]
-Subset = Annotated[str | None, _flag("--subset", metavar="NAME", panel=DATA, help="A part of them.")]
-Limit = Annotated[int | None, _flag("--limit", metavar="N", panel=DATA, help="Learn from the first N questions only.")]
-Options = Annotated[list[str] | None, _flag("-B", metavar="K=V", panel=DATA, help="An option of the benchmark.")]
+Out = Annotated[Path, flag("--out", metavar="DIR", panel=OUTPUT, help="Where it goes; DIR/model is the checkpoint.")]
+Bench = Annotated[str | None, flag("--bench", metavar="BENCH", panel=DATA, help="Whose gold is learned from.")]
+Given = Annotated[str | None, flag("--data", metavar="PATH", panel=DATA, help="Its data.")]
+Subset = Annotated[str | None, flag("--subset", metavar="NAME", panel=DATA, help="A part of them.")]
+Limit = Annotated[int | None, flag("--limit", metavar="N", panel=DATA, help="Learn from the first N questions only.")]
+Options = Annotated[list[str] | None, flag("-B", metavar="K=V", panel=DATA, help="An option of the benchmark.")]
 Samples = Annotated[
     Path | None,
-    _flag(
+    flag(
         "--samples",
         metavar="FILE",
         panel=DATA,
@@ -50,24 +46,24 @@ Samples = Annotated[
 ]
 HeldOut = Annotated[
     Path | None,
-    _flag("--held-out", metavar="FILE", panel=DATA, help="Samples to test on; else a tenth of the groups."),
+    flag("--held-out", metavar="FILE", panel=DATA, help="Samples to test on; else a tenth of the groups."),
 ]
-Only = Annotated[bool, _flag("--samples-only", panel=DATA, help="Make the samples and stop.")]
+Only = Annotated[bool, flag("--samples-only", panel=DATA, help="Make the samples and stop.")]
 RecipeName = Annotated[
-    str | None, _flag("--recipe", metavar="NAME", panel=HOW, help="small (default), qwen2.5-1.5b, or a YAML file.")
+    str | None, flag("--recipe", metavar="NAME", panel=HOW, help="small (default), qwen2.5-1.5b, or a YAML file.")
 ]
-Changes = Annotated[list[str] | None, _flag("-T", metavar="K=V", panel=HOW, help="A value of the recipe, changed.")]
+Changes = Annotated[list[str] | None, flag("-T", metavar="K=V", panel=HOW, help="A value of the recipe, changed.")]
 Accelerate = Annotated[
-    Path | None, _flag("--accelerate", metavar="FILE", panel=HOW, help="An accelerate config, for several processes.")
+    Path | None, flag("--accelerate", metavar="FILE", panel=HOW, help="An accelerate config, for several processes.")
 ]
-Assessed = Annotated[int, _flag("--assess", metavar="N", panel=OUTPUT, help="Test on N samples at most. Default: 200.")]
-Fresh = Annotated[bool, _flag("--fresh", panel=OUTPUT, help="Begin anew; otherwise a killed training goes on.")]
-AsJson = Annotated[bool, _flag("--json", panel=OUTPUT, help="Print one JSON object on stdout and nothing else.")]
+Assessed = Annotated[int, flag("--assess", metavar="N", panel=OUTPUT, help="Test on N samples at most. Default: 200.")]
+Fresh = Annotated[bool, flag("--fresh", panel=OUTPUT, help="Begin anew; otherwise a killed training goes on.")]
+AsJson = Annotated[bool, flag("--json", panel=OUTPUT, help="Print one JSON object on stdout and nothing else.")]
 ReaderName = Annotated[
-    str | None, _flag("--reader", metavar="R", panel=DATA, help="The frozen reader whose answers make the labels.")
+    str | None, flag("--reader", metavar="R", panel=DATA, help="The frozen reader whose answers make the labels.")
 ]
-ReaderOptions = Annotated[list[str] | None, _flag("-R", metavar="K=V", panel=DATA, help="An option of the reader.")]
-LabelOptions = Annotated[list[str] | None, _flag("-L", metavar="K=V", panel=DATA, help="An option of the labelling.")]
+ReaderOptions = Annotated[list[str] | None, flag("-R", metavar="K=V", panel=DATA, help="An option of the reader.")]
+LabelOptions = Annotated[list[str] | None, flag("-L", metavar="K=V", panel=DATA, help="An option of the labelling.")]
 
 
 def extractor(
@@ -93,6 +89,7 @@ def extractor(
     hotpotqa, 2wiki, locomo and alfworld have such gold. Groups (conversation, game, question) are held out whole. The
     same command goes on where a kill stopped it. Use the model with -M extractor=DIR/model.
     """
+    from memharness.media import MediaStore
     from memharness.methods.memo.samples import extractor_row
     from memharness.methods.memo.supervision import supervise
     from memharness.methods.memo.training import Folder
@@ -100,7 +97,7 @@ def extractor(
     chosen, folder = _recipe(recipe, changes), Folder(out)
     file = samples or folder.samples
     if bench is not None:
-        found = supervise(_benchmark(bench, data, bench_options), subset, limit, chosen.records)
+        found = supervise(benchmark_of(bench, data, bench_options, MediaStore()), subset, limit, chosen.records)
         for reason, n in found.left_out.items():
             _say(f"left out {n} questions: {reason}")
         _write(file, [extractor_row(one, chosen.budget) for one in found.examples])
@@ -133,16 +130,19 @@ def manager(
     Labels are made with --bench and --reader; its replies are kept, and a kill loses only what is in flight. Groups are
     held out whole. Use the model with -M manager=DIR/model.
     """
+    from memharness.media import MediaStore
     from memharness.methods.memo.supervision import supervise
     from memharness.methods.memo.training import Folder
+    from memharness.reader import Reader
 
     chosen, folder = _recipe(recipe, changes), Folder(out)
     file = samples or folder.samples
     if bench is not None:
         if reader is None:
             raise UserError("train memo-manager: labels need a frozen reader; name one with --reader R")
-        found = supervise(_benchmark(bench, data, bench_options), subset, limit, chosen.records)
-        _label(found.examples, bench, _open_reader(reader, reader_options), label_options, chosen.budget, file)
+        found = supervise(benchmark_of(bench, data, bench_options, MediaStore()), subset, limit, chosen.records)
+        asked = model_of("readers", reader, Reader, reader_options, MediaStore())
+        _label(found.examples, bench, asked, label_options, chosen.budget, file)
     _run("manager", file, held_out, samples_only, folder, model, chosen, accelerate, assess, fresh, as_json)
 
 
@@ -245,7 +245,7 @@ def _label(
         cache = RequestCache(file.with_name(f"{file.name}.replies.sqlite"))
         await reader.start()
         try:
-            card = _benchmark_class(bench).card
+            card = benchmark_class(bench).card
             labeller = Labeller(reader, cache, reader.media, card.name, card.prompt, budget, settings)
             if len(labeller.actions) < 4:
                 _say(f"{reader.card.name} sees no pictures: only {' and '.join(labeller.actions)} can be tried")
@@ -267,46 +267,6 @@ def _recipe(named: str | None, changes: Sequence[str] | None) -> Recipe:
     from memharness.methods.memo.recipe import read_recipe
 
     return read_recipe(named, parse_pairs(changes or (), "-T"))
-
-
-def _benchmark_class(name: str) -> type[Benchmark]:
-    from memharness.benchmark import Benchmark
-    from memharness.registry import find
-
-    found = find("benchmarks", name)
-    if not (isinstance(found, type) and issubclass(found, Benchmark)):
-        raise UserError(f"--bench {name}: {found!r} is not a Benchmark class")
-    return found
-
-
-def _benchmark(name: str, data: str | None, options: Sequence[str] | None) -> Benchmark:
-    from memharness.benchmark import Data
-    from memharness.config import build, parse_pairs
-    from memharness.media import MediaStore
-
-    if data is None:
-        raise UserError(f"train --bench {name}: name the data with --data PATH; samples teach nothing")
-    path = Path(data).expanduser()
-    if not path.exists():
-        raise UserError(f"--data {data}: no such file or folder")
-    found = _benchmark_class(name)
-    return found(
-        Data(path, "given", MediaStore()), build(found.options_class, parse_pairs(options or (), "-B"), "-B", name)
-    )
-
-
-def _open_reader(spec: str, options: Sequence[str] | None) -> Reader:
-    from memharness.config import build, parse_pairs
-    from memharness.media import MediaStore
-    from memharness.reader import Reader
-    from memharness.registry import find, short_name, split_spec
-
-    name, model = split_spec("readers", spec)
-    found = find("readers", name)
-    if not (isinstance(found, type) and issubclass(found, Reader)):
-        raise UserError(f"--reader {spec}: {found!r} is not a Reader class")
-    config = build(found.config_class, parse_pairs(options or (), "-R"), "-R", short_name(name))
-    return found(model, config, MediaStore())
 
 
 def _checkpoint(model: str) -> Checkpoint:

@@ -4,50 +4,45 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from memharness.trainers import benchmark_of, config_of, flag, model_of
 from memharness.types import UserError
 
 DATA, HOW, OUTPUT = "What is learned from", "How", "Output"
 
 
-def _flag(*names: str, help: str, panel: str, metavar: str | None = None) -> Any:
-    return typer.Option(*names, help=help, rich_help_panel=panel, metavar=metavar, show_default=False)
-
-
 def graph(
-    bench: Annotated[str, _flag("--bench", metavar="BENCH", panel=DATA, help="Whose questions and score.")],
-    data: Annotated[Path, _flag("--data", metavar="PATH", panel=DATA, help="Its data; none of it may be tested on.")],
-    out: Annotated[Path, _flag("--out", metavar="DIR", panel=OUTPUT, help="Where the policy goes.")],
-    reader: Annotated[str, _flag("--reader", metavar="R", panel=HOW, help="The frozen reader of all agents.")],
-    subset: Annotated[str | None, _flag("--subset", metavar="NAME", panel=DATA, help="A part of the data.")] = None,
-    limit: Annotated[int | None, _flag("--limit", metavar="N", panel=DATA, help="The first N questions only.")] = None,
+    bench: Annotated[str, flag("--bench", metavar="BENCH", panel=DATA, help="Whose questions and score.")],
+    data: Annotated[Path, flag("--data", metavar="PATH", panel=DATA, help="Its data; none of it may be tested on.")],
+    out: Annotated[Path, flag("--out", metavar="DIR", panel=OUTPUT, help="Where the policy goes.")],
+    reader: Annotated[str, flag("--reader", metavar="R", panel=HOW, help="The frozen reader of all agents.")],
+    subset: Annotated[str | None, flag("--subset", metavar="NAME", panel=DATA, help="A part of the data.")] = None,
+    limit: Annotated[int | None, flag("--limit", metavar="N", panel=DATA, help="The first N questions only.")] = None,
     bench_options: Annotated[
-        list[str] | None, _flag("-B", metavar="K=V", panel=DATA, help="An option of the benchmark.")
+        list[str] | None, flag("-B", metavar="K=V", panel=DATA, help="An option of the benchmark.")
     ] = None,
     score: Annotated[
-        str | None, _flag("--score", metavar="NAME", panel=DATA, help="The reward. Default: the primary score.")
+        str | None, flag("--score", metavar="NAME", panel=DATA, help="The reward. Default: the primary score.")
     ] = None,
     reader_options: Annotated[
-        list[str] | None, _flag("-R", metavar="K=V", panel=HOW, help="An option of the reader.")
+        list[str] | None, flag("-R", metavar="K=V", panel=HOW, help="An option of the reader.")
     ] = None,
     embedder: Annotated[
-        str, _flag("--embedder", metavar="E", panel=HOW, help="Of roles and questions. Default: minilm.")
+        str, flag("--embedder", metavar="E", panel=HOW, help="Of roles and questions. Default: minilm.")
     ] = "minilm",
     team: Annotated[
-        list[str] | None, _flag("-M", metavar="K=V", panel=HOW, help="An option of vmas, such as turns=5.")
+        list[str] | None, flag("-M", metavar="K=V", panel=HOW, help="An option of vmas, such as turns=5.")
     ] = None,
     training: Annotated[
-        list[str] | None, _flag("-T", metavar="K=V", panel=HOW, help="A value of the policy or its training.")
+        list[str] | None, flag("-T", metavar="K=V", panel=HOW, help="A value of the policy or its training.")
     ] = None,
-    max_tokens: Annotated[
-        int, _flag("--max-tokens", metavar="N", panel=HOW, help="Of the last turn; default 64.")
-    ] = 64,
-    as_json: Annotated[bool, _flag("--json", panel=OUTPUT, help="Print one JSON object and no more.")] = False,
+    max_tokens: Annotated[int, flag("--max-tokens", metavar="N", panel=HOW, help="Of the last turn; default 64.")] = 64,
+    as_json: Annotated[bool, flag("--json", panel=OUTPUT, help="Print one JSON object and no more.")] = False,
 ) -> None:
     """Train the graph that a dynamic team of vmas draws for each question.
 
@@ -67,8 +62,8 @@ def graph(
     benchmark = benchmark_of(bench, data, bench_options, media)
     config = settle(config_of(VmasConfig, team, "-M", "vmas"))
     policy = config_of(PolicyConfig, training, "-T", "vmas-graph")
-    asked = model_of("readers", "--reader", reader, Reader, reader_options, media)
-    vectors = model_of("embedders", "--embedder", embedder, Embedder, None, media)
+    asked = model_of("readers", reader, Reader, reader_options, media)
+    vectors = model_of("embedders", embedder, Embedder, None, media)
 
     async def work() -> Mapping[str, Any]:
         posed = await pose(benchmark, subset, limit)
@@ -83,44 +78,3 @@ def graph(
         return
     for key, value in report.items():
         typer.echo(f"{key}: {value}")
-
-
-def config_of(kind: Any, words: Sequence[str] | Mapping[str, Any] | None, flag: str, owner: str) -> Any:
-    """A config from K=V words of the command line, or from pairs."""
-    from memharness.config import build, parse_pairs
-
-    pairs = words if isinstance(words, Mapping) else parse_pairs(words or (), flag)
-    return build(kind, pairs, flag, owner)
-
-
-def benchmark_of(name: str, path: Path, words: Sequence[str] | None, media: Any) -> Any:
-    """A benchmark on data that were named.
-
-    Raises:
-        UserError: there is no such benchmark, or no such path.
-    """
-    from memharness.benchmark import Benchmark, Data
-    from memharness.registry import find
-
-    found = find("benchmarks", name)
-    if not (isinstance(found, type) and issubclass(found, Benchmark)):
-        raise UserError(f"--bench {name}: {found!r} is not a Benchmark class")
-    if not path.exists():
-        raise UserError(f"--data {path}: no such file or folder")
-    return found(Data(path, "given", media), config_of(found.options_class, words, "-B", name))
-
-
-def model_of(kind: str, flag: str, spec: str, base: type[Any], words: Sequence[str] | None, media: Any) -> Any:
-    """A reader or embedder by its spec, not started.
-
-    Raises:
-        UserError: there is none, or it is of another kind.
-    """
-    from memharness.registry import find, short_name, split_spec
-
-    name, model = split_spec(kind, spec)
-    found: Any = find(kind, name)
-    if not (isinstance(found, type) and issubclass(found, base)):
-        raise UserError(f"{flag} {spec}: {found!r} is not {base.__name__} class")
-    made: Any = found
-    return made(model, config_of(made.config_class, words, "-R", short_name(name)), media)

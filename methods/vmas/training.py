@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 
-from memharness.benchmark import Ask, Benchmark, Observe
+from memharness.benchmark import Benchmark
 from memharness.budget import RunBudget
 from memharness.identity import digest
 from memharness.media import MediaStore
@@ -34,6 +34,7 @@ from memharness.metric import Judged
 from memharness.prompts import Renderer, View, answer_request
 from memharness.reader import Embedder, Reader, Reply, Request, Sampling, device_thread
 from memharness.store import RequestCache
+from memharness.trainers import recorded
 from memharness.types import (
     Asked,
     Case,
@@ -181,23 +182,13 @@ async def pose(benchmark: Benchmark, subset: str | None, limit: int | None) -> l
         UserError: for a live benchmark, or one without a question.
     """
     out: list[Posed] = []
-    for context in benchmark.contexts(subset):
-        episode = benchmark.episode(context)
-        if episode.live:
-            raise UserError(
-                f"train vmas-graph: {benchmark.card.name} is live; a graph is trained on recorded questions"
-            )
-        items: list[Item] = []
-        async for event in episode.play():
-            if isinstance(event, Observe):
-                items += event.items
-            elif isinstance(event, Ask):
-                out += [Posed(context, tuple(items), case) for case in event.cases]
+    async for context, items, case in recorded(benchmark, subset):
         if limit is not None and len(out) >= limit:
             break
+        out.append(Posed(context, tuple(items), case))
     if not out:
-        raise UserError(f"train vmas-graph: {benchmark.card.name} with these data has no question")
-    return out[:limit]
+        raise UserError(f"--bench {benchmark.card.name}: has no question with these data")
+    return out
 
 
 class Reward:
