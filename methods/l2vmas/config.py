@@ -90,6 +90,9 @@ class ModulesConfig(Config):
     )
     layers: int = option(2, "layers of a compressor", source="VisMem's code, of the same author", ge=1)
     heads: int = option(8, "attention heads of a compressor", source="VisMem's code", ge=1)
+    positions: int = option(
+        0, "first vectors with a learned position", source="memharness: 0, order is not seen; VisMem's code: 2048", ge=0
+    )
     residual: Residual = option(
         "preln", "how a layer adds up: as transformers do, or eq. 11 as printed", source="memharness; paper: eq. 11"
     )

@@ -42,6 +42,7 @@ def fresh(shape: Shape, config: ModulesConfig, seed: int) -> Learned:
             heads=config.heads,
             residual=config.residual,
             gate=config.gate,
+            positions=config.positions,
         )
 
 

@@ -42,6 +42,7 @@ class Learned(nn.Module):
         heads: int,
         residual: Residual,
         gate: int,
+        positions: int = 0,
     ) -> None:
         """Make untrained modules.
 
@@ -54,11 +55,12 @@ class Learned(nn.Module):
             heads: of each compressor.
             residual: see `Compressor`.
             gate: width of the gate's hidden layer.
+            positions: see `Compressor`.
         """
         super().__init__()
 
         def compressor(y: int) -> Compressor:
-            return Compressor(width, y, inner=inner, layers=layers, heads=heads, residual=residual)
+            return Compressor(width, y, inner=inner, layers=layers, heads=heads, residual=residual, positions=positions)
 
         self.compress = compressor(1)
         self.merging = compressor(merged)

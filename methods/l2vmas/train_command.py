@@ -6,14 +6,22 @@ import asyncio
 import json
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from memharness.trainers import benchmark_of, config_of, flag, model_of
 from memharness.types import UserError
+
+if TYPE_CHECKING:
+    from memharness.media import MediaStore
+    from memharness.methods.l2vmas.config import L2VMASConfig, ModulesConfig, TrainingConfig
+    from memharness.methods.l2vmas.tasks import Score
+    from memharness.methods.vmas.training import Posed
 
 DATA, HOW, OUTPUT = "What is learned from", "How", "Output"
 
@@ -74,21 +82,25 @@ def modules(
         raise UserError(f"--stage {stage}: goes on with the modules of the stage before; name them with --from DIR")
     if max_tokens < 1 or (limit is not None and limit < 1):
         raise UserError("--max-tokens and --limit: must be at least 1")
-    if (gqa is None) == (bench is None):
+    media = MediaStore()
+    lessons: Callable[[], Coroutine[Any, Any, Lessons]]
+    if bench is not None and gqa is None:
+        lessons = partial(_of_benchmark, bench, data, bench_options, subset, score, limit, media)
+    elif gqa is not None and bench is None:
+        lessons = partial(_of_gqa, gqa, images, limit, media)
+    else:
         raise UserError("train l2vmas: learn from --bench BENCH --data PATH, or from --gqa FILE --images DIR")
     words = dict(parse_pairs(training or (), "-T"))
     shaped = {name: words.pop(name) for name in list(words) if name in ModulesConfig.model_fields}
     chosen = config_of(TrainingConfig, {**words, "stage": stage}, "-T", "l2vmas").of_stage()
     made = config_of(ModulesConfig, shaped, "-T", "l2vmas")
     config = settle(config_of(L2VMASConfig, dict(parse_pairs(team or (), "-M")), "-M", "l2vmas"))
-    media = MediaStore()
     model = model_of("readers", reader, Reader, reader_options, media)
     if not isinstance(model, LatentReader):
         raise UserError(f"--reader {reader}: cannot be decoded step by step; take hf:MODEL or smollm2")
     if fresh and out.is_dir():
         _clear(out)
-    source = (bench, data, bench_options, subset, score) if bench else (gqa, images)
-    report = asyncio.run(_train(source, limit, model, media, config, made, chosen, start, out, max_tokens))
+    report = asyncio.run(_train(lessons, model, media, config, made, chosen, start, out, max_tokens))
     if as_json:
         typer.echo(json.dumps(report, ensure_ascii=False))
         return
@@ -96,27 +108,36 @@ def modules(
         typer.echo(f"{key}: {value}")
 
 
+@dataclass(frozen=True)
+class Lessons:
+    """Questions to learn from, what an answer to one is worth, by which score, and the name of the answer prompt."""
+
+    posed: Sequence[Posed]
+    worth: Score
+    score: str
+    prompt: str
+
+
 async def _train(
-    source: Sequence[Any],
-    limit: int | None,
+    lessons: Callable[[], Coroutine[Any, Any, Lessons]],
     model: Any,
-    media: Any,
-    config: Any,
-    made: Any,
-    chosen: Any,
+    media: MediaStore,
+    config: L2VMASConfig,
+    made: ModulesConfig,
+    chosen: TrainingConfig,
     start: Path | None,
     out: Path,
     max_tokens: int,
 ) -> dict[str, Any]:
-    from memharness.methods.l2vmas.modules import Shape, fresh, reload
+    from memharness.identity import digest
+    from memharness.methods.l2vmas.modules import Shape, content, fresh, reload
     from memharness.methods.l2vmas.tasks import episodes
     from memharness.methods.l2vmas.training import CURVE, Trainer
     from memharness.methods.vmas.training import Thread
 
-    posed, score, prompt = await _posed(source, limit, media)
+    learned = await lessons()
     await model.start()
     try:
-        device = Thread()
         shape = Shape(model.width, config.length, config.merged)
         if start is None:
             modules = fresh(shape, made, chosen.seed)
@@ -124,41 +145,51 @@ async def _train(
             modules, made = reload(start, shape)
         modules = modules.to(model.device)
         plays = episodes(
-            posed, score, model=model, media=media, config=config, synthesis=modules, prompt=prompt,
-            max_tokens=max_tokens, seed=chosen.seed, folder=out,
+            learned.posed, learned.worth, model=model, media=media, config=config, synthesis=modules,
+            prompt=learned.prompt, max_tokens=max_tokens, seed=chosen.seed, folder=out,
         )  # fmt: skip
-        trainer = Trainer(model, device, modules, shape, made, config, chosen, out)
-        await trainer.train(plays, _say)
+        asked = [one.case.question.id for one in learned.posed]
+        began = content(start) if start else ""
+        task = digest([model.identity(), asked, learned.score, learned.prompt, max_tokens, began])
+        await Trainer(model, Thread(), modules, shape, made, config, chosen, out, task).train(plays, _say)
     finally:
         await model.close()
     curve = [json.loads(line) for line in (out / CURVE).read_text("utf-8").splitlines()]
     return {
-        "modules": str(out), "stage": chosen.stage, "questions": len(posed), "updates": len(curve),
+        "modules": str(out), "stage": chosen.stage, "questions": len(asked), "updates": len(curve),
         "actions": curve[-1]["actions"], "reward": [curve[0]["reward"], curve[-1]["reward"]],
     }  # fmt: skip
 
 
-async def _posed(source: Sequence[Any], limit: int | None, media: Any) -> tuple[list[Any], Any, str]:
-    """Questions, what an answer to one is worth, and the name of the answer prompt."""
+async def _of_gqa(questions: Path, images: Path | None, limit: int | None, media: MediaStore) -> Lessons:
     from memharness.methods.l2vmas.tasks import gqa, gqa_score
+
+    if images is None or not images.is_dir():
+        raise UserError(f"--images {images}: name the folder of GQA's pictures")
+    if not questions.is_file():
+        raise UserError(f"--gqa {questions}: no such file")
+    found = list(gqa(questions, images, media, limit))
+    if not found:
+        raise UserError(f"{questions}: holds no question")
+    return Lessons(found, gqa_score, "gqa", "direct.v1")
+
+
+async def _of_benchmark(
+    name: str,
+    data: Path | None,
+    options: Sequence[str] | None,
+    subset: str | None,
+    score: str | None,
+    limit: int | None,
+    media: MediaStore,
+) -> Lessons:
     from memharness.methods.vmas.training import Reward, pose
 
-    if len(source) == 2:
-        questions, images = source
-        if images is None or not images.is_dir():
-            raise UserError(f"--images {images}: name the folder of GQA's pictures")
-        if not questions.is_file():
-            raise UserError(f"--gqa {questions}: no such file")
-        found = list(gqa(questions, images, media, limit))
-        if not found:
-            raise UserError(f"{questions}: holds no question")
-        return found, gqa_score, "direct.v1"
-    bench, data, options, subset, score = source
-    benchmark = benchmark_of(bench, data, options, media)
+    benchmark = benchmark_of(name, data, options, media)
     reward = Reward(benchmark, score)
     posed = await pose(benchmark, subset, limit)
     reward.of(posed[0], "")  # an unknown score is said before anything is spent
-    return posed, reward.of, benchmark.card.prompt
+    return Lessons(posed, reward.of, score or "", benchmark.card.prompt)
 
 
 def _clear(out: Path) -> None:

@@ -101,6 +101,7 @@ class Trainer:
         team: window, k, capacity …: as in inference.
         config: of the stage, filled in.
         folder: where modules, state and curve go.
+        task: digest of the questions, the reward and the modules it began with; a training goes on with the same only.
     """
 
     latent: Any
@@ -111,6 +112,7 @@ class Trainer:
     team: L2VMASConfig
     config: TrainingConfig
     folder: Path
+    task: str = ""
 
     async def train(
         self, episodes: Sequence[Episode], say: Callable[[dict[str, Any]], None] = lambda line: None
@@ -204,7 +206,7 @@ class Trainer:
 
     def _identity(self) -> str:
         how = self.config.model_dump() | {"steps": None}  # a training may be made longer
-        return digest([vars(self.shape), self.made.model_dump(), self.team.model_dump(), how])
+        return digest([vars(self.shape), self.made.model_dump(), self.team.model_dump(), how, self.task])
 
     def _resume(self, learner: Learner) -> tuple[int, int]:
         """Actions and updates so far, everything being loaded.
@@ -221,7 +223,9 @@ class Trainer:
         try:
             known = json.loads(file.read_text("utf-8"))
             if known["identity"] != self._identity():
-                raise UserError(f"{self.folder}: holds a training with other settings; give another --out, or --fresh")
+                raise UserError(
+                    f"{self.folder}: holds a training with other settings or data; give another --out, or --fresh"
+                )
             _unpack(learner, load_file(self.folder / STATE))
             return int(known["actions"]), int(known["update"])
         except (OSError, ValueError, KeyError, TypeError, SafetensorError, RuntimeError) as error:

@@ -116,7 +116,7 @@ def test_a_memory_of_words_alone_is_bounded(models: Path, tmp_path: Path) -> Non
 
 def test_trained_modules_are_loaded_and_held_to_the_model(models: Path, tmp_path: Path) -> None:
     folder = tmp_path / "modules"
-    shape, made = Shape(32, 8, 8), ModulesConfig(inner=16, layers=1, heads=2, gate=4)
+    shape, made = Shape(32, 8, 8), ModulesConfig(inner=16, layers=1, heads=2, gate=4, positions=64)
     save(fresh(shape, made, 1), folder, shape, made, {"stage": 1})
     first = content(folder)
     model = tiny_model("text", models)

@@ -199,6 +199,11 @@ def test_the_three_stages_by_command(model: Path, tmp_path: Path, capsys: pytest
     assert command_line(words(model, folders[0], "--stage", "1", *bench)) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["stage"], told["questions"]) == (1, 3) and told["actions"] >= 16
+    assert command_line(words(model, folders[0], "--stage", "1", *bench)) == 0  # it is finished, and says the same
+    assert json.loads(capsys.readouterr().out) == told
+    other = [*bench[:-4], "--limit", "2", *bench[-2:]]
+    assert command_line(words(model, folders[0], "--stage", "1", *other)) == 2
+    assert "other settings or data" in capsys.readouterr().err
     triggers = ["-M", "threshold=0"]
     for stage in (2, 3):
         assert command_line(words(model, folders[stage - 1], "--stage", str(stage), "--from", str(folders[stage - 2]),
