@@ -139,6 +139,16 @@ def encode(value: Any) -> str:
     return line
 
 
+def document(value: Any) -> str:
+    """A JSON file's whole text, indented, for people to read. Half a surrogate pair is kept as its escape."""
+    text = json.dumps(value, indent=1, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        text = json.dumps(value, indent=1)
+    return text + "\n"
+
+
 def read_lines(path: Path, torn: list[str] | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
     """Lines of a JSONL file with their byte offsets, one at a time.
 

@@ -24,6 +24,7 @@ from memharness.store import (
     RequestCache,
     atomic,
     disk_error,
+    document,
     encode,
     read_lines,
     write_atomic,
@@ -79,6 +80,8 @@ def test_what_json_has_no_form_for() -> None:
 
 def test_half_a_surrogate_is_kept() -> None:
     assert json.loads(encode({"a": "\ud83d"}).encode()) == {"a": "\ud83d"}
+    assert json.loads(document({"a": "\ud83d"}).encode()) == {"a": "\ud83d"}
+    assert document({"a": "é"}) == '{\n "a": "é"\n}\n'
 
 
 @pytest.mark.parametrize("tail", [b'{"b":', b'{"b":2', b"\xff\xfe", b'{"b": 2}}\n', b"\0\0\0\0"])

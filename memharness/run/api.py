@@ -37,7 +37,7 @@ from memharness.run.spec import RunSpec
 from memharness.run.summary import Summary, figures, same, summarise
 from memharness.run.wire import evidence_in
 from memharness.run.work import Work
-from memharness.store import RequestCache, read_lines, write_atomic
+from memharness.store import RequestCache, document, read_lines, write_atomic
 from memharness.types import (
     Outcome,
     Readout,
@@ -208,7 +208,7 @@ async def _finish(ready: Setup, models: Models, progress: Progress) -> Summary:
         folder.appender("ledger").add(judge.begins(ready.spec.judge))
     await score(folder, metrics, judge)
     summary = summarise(folder, ready.benchmark, notes, complete=True, judge=ready.spec.judge, metrics=metrics)
-    write_atomic(folder.path / "summary.json", json.dumps(summary, indent=1, ensure_ascii=False) + "\n")
+    write_atomic(folder.path / "summary.json", document(summary))
     if not any(n for outcome, n in summary["outcomes"].items() if not Outcome(outcome).final):
         folder.finish()
     return summary
@@ -266,7 +266,7 @@ def rescore(path: Path, judge: str | None, metrics: Sequence[str], max_cost: flo
         raise UserError(f"--metric {lost[0]}: a judge has to say; name one with --judge")
     asyncio.run(_rescore(folder, spec, chosen, judge, media, max_cost))
     summary = summarise(folder, benchmark, before["notes"], complete=before["complete"], judge=judge, metrics=chosen)
-    write_atomic(path / "summary.json", json.dumps(summary, indent=1, ensure_ascii=False) + "\n")
+    write_atomic(path / "summary.json", document(summary))
     return summary
 
 

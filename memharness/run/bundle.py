@@ -30,7 +30,7 @@ from memharness.run.data import benchmark_class
 from memharness.run.folder import RunFolder
 from memharness.run.pictures import Picture, pictures
 from memharness.run.spec import RunSpec
-from memharness.store import whole
+from memharness.store import document, whole
 from memharness.types import UserError
 
 FORMAT = 1
@@ -178,7 +178,7 @@ class _Hide:
 
     def document(self, value: Any, name: str) -> bytes:
         """A small file, written anew."""
-        return self.line((json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode(), name)
+        return self.line(document(value).encode(), name)
 
     def line(self, line: bytes, where: str) -> bytes:
         """A line of a file.

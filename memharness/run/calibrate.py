@@ -8,7 +8,6 @@ right answers accepted less the share of wrong ones accepted: a judge that says 
 from __future__ import annotations
 
 import asyncio
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -26,7 +25,7 @@ from memharness.run.judging import errs, heading
 from memharness.run.progress import Progress
 from memharness.run.score import scored
 from memharness.stats import Interval, interval
-from memharness.store import write_atomic
+from memharness.store import document, write_atomic
 from memharness.types import Asked, Gold, Outcome, Question, Record, Text, UserError
 
 FOLDER = "calibrations"
@@ -93,7 +92,7 @@ def calibrate(
     head["key"] = digest({"key": head["key"], **taken})
     file = write(out / FOLDER, head, rows)
     report = {**head, **figures(verdicts), **_about(read, answers, limit), "file": str(file)}
-    write_atomic(file.with_suffix(".json"), json.dumps(report, indent=1, ensure_ascii=False) + "\n")
+    write_atomic(file.with_suffix(".json"), document(report))
     return report
 
 

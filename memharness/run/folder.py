@@ -19,7 +19,7 @@ from typing import Any
 
 import memharness
 from memharness.identity import Chain
-from memharness.store import Appender, write_atomic
+from memharness.store import Appender, document, write_atomic
 from memharness.types import UserError
 
 FORMAT = 1
@@ -138,7 +138,7 @@ class RunFolder:
             "code": code,
             **provenance(),
         }
-        write_atomic(self.manifest_path, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
+        write_atomic(self.manifest_path, document(manifest))
         return False
 
     def finish(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from memharness.run.progress import Progress
 from memharness.run.score import asked_in, scored
 from memharness.run.spec import RunSpec
 from memharness.run.summary import Summary, judged
-from memharness.store import write_atomic
+from memharness.store import document, write_atomic
 from memharness.types import Status, UserError
 
 
@@ -65,7 +64,7 @@ def judge(
     progress.start(summary["n"] * len(specs), len(specs))
     asyncio.run(_judge(folder, spec, metric, specs, progress, max_cost))
     summary |= judged(folder, benchmark)
-    write_atomic(path / "summary.json", json.dumps(summary, indent=1, ensure_ascii=False) + "\n")
+    write_atomic(path / "summary.json", document(summary))
     return summary
 
 

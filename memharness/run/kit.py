@@ -63,6 +63,7 @@ class Models:
         self._make = make
         self._started: dict[str, Reader] = {}
         self._places: dict[str, asyncio.Semaphore] = {}
+        self._opening = asyncio.Lock()  # contexts opened side by side may name one spec
         self.vectors: MeteredVectors | None = None
 
     async def start(self) -> None:
@@ -76,9 +77,7 @@ class Models:
 
     async def _start(self, spec: str) -> Reader:
         if spec not in self._started:
-            reader = (
-                self._readers.setdefault(spec, self._make(spec)) if spec not in self._readers else self._readers[spec]
-            )
+            reader = self._readers[spec] if spec in self._readers else self._make(spec)
             with plugin(f"reader {spec}"):
                 await reader.start()
             self._started[spec] = reader
@@ -106,7 +105,9 @@ class Models:
 
     async def open(self, spec: str, role: str) -> Metered:
         """A metered reader by spec."""
-        return Metered(await self._start(spec), role, self._meter, self._places.setdefault(spec, asyncio.Semaphore(32)))
+        async with self._opening:
+            reader = await self._start(spec)
+        return Metered(reader, role, self._meter, self._places[spec])
 
     def cards(self) -> dict[str, dict[str, Any]]:
         """Cards of what was started, by spec, as JSON."""
