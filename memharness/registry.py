@@ -16,7 +16,7 @@ from typing import Any
 
 from memharness.types import UserError, did_you_mean
 
-KINDS = ("methods", "benchmarks", "readers", "embedders", "metrics", "commands", "trainers")
+KINDS = ("methods", "benchmarks", "readers", "embedders", "image_backends", "metrics", "commands", "trainers")
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -35,6 +35,7 @@ _NEAR = 2.0**-20
 _NONE = np.finfo(np.float32).min
 
 _WORD = re.compile(r"[^\W_]+")
+_SPACELESS = re.compile("([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+)")
 _RRF = 60
 
 
@@ -161,9 +162,28 @@ def _lengths(vectors: Floats) -> Floats:
 def words(text: str) -> list[str]:
     """Split text for BM25: NFKC, case-folded runs of letters and digits; no stop words, no stemming.
 
-    IDF already makes common words cheap, and a stop list or a stemmer would tie the harness to English.
+    IDF already makes common words cheap, and a stop list or a stemmer would tie the harness to English. Chinese and
+    Japanese are written without spaces: of a run of their characters each pair of neighbours is a word, as is usual.
     """
+    return [word for run in runs(text) for word in _split(run)]
+
+
+def runs(text: str) -> list[str]:
+    """NFKC, case-folded runs of letters and digits, whatever the script."""
     return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+
+
+def _split(run: str) -> Iterator[str]:
+    if run.isascii():
+        yield run
+        return
+    for part in _SPACELESS.split(run):
+        if not _SPACELESS.fullmatch(part):
+            yield from [part] if part else []
+        elif len(part) == 1:
+            yield part
+        else:
+            yield from (part[at : at + 2] for at in range(len(part) - 1))
 
 
 class BM25:

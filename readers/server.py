@@ -9,7 +9,7 @@ import math
 import os
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -30,9 +30,13 @@ _TOO_LONG = re.compile(
     r"longer than the maximum model length",
     re.IGNORECASE,
 )
-_REFUSALS = frozenset({"content_filter", "content_policy_violation"})
+_REFUSALS = frozenset({"content_filter", "content_policy_violation", "moderation_blocked"})
 _SECRET = re.compile(r"\b(?:sk|pk|rk|Bearer|api[-_]?key)[-_ =:]+[\w.*-]{6,}", re.IGNORECASE)
 _DATA_URL = re.compile(r"data:[\w/+.-]+;base64,[\w+/=]+")
+
+
+Body = Mapping[str, Any] | Callable[[], Any]
+"""A call's words, sent as JSON; or what makes its aiohttp form, which each try uses up."""
 
 
 class ServerConfig(Config):
@@ -198,7 +202,7 @@ class Server:
             return f"Bearer {self._key or 'none'}"
         return aiohttp.BasicAuth(unquote(address.username), unquote(address.password or "")).encode()
 
-    async def post(self, path: str, words: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def post(self, path: str, words: Body) -> Mapping[str, Any]:
         """Send a call, again while its failure may pass, and return the JSON object that came back.
 
         Raises:
@@ -224,7 +228,7 @@ class Server:
             raise ReaderError(f"openai:{self.model}: {error} ({config.attempts} tries)") from None
         raise AssertionError("a retry context ends by return or raise")
 
-    async def _try(self, path: str, words: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def _try(self, path: str, words: Body) -> Mapping[str, Any]:
         """One try in the window of calls; the wait before the next is spent outside it."""
         async with self.window.place() as ticket:
             try:
@@ -236,13 +240,13 @@ class Server:
         self.window.answered()
         return made
 
-    async def _once(self, path: str, words: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def _once(self, path: str, words: Body) -> Mapping[str, Any]:
         try:
             return await self._send("POST", path, words)
         except _Status as error:
             raise self._meaning(error) from None
 
-    async def _send(self, verb: str, path: str, words: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
+    async def _send(self, verb: str, path: str, words: Body | None = None) -> Mapping[str, Any]:
         """One request, and the JSON object that came back.
 
         Raises:
@@ -252,17 +256,18 @@ class Server:
         """
         import aiohttp
 
+        body: dict[str, Any] = {"data": words()} if callable(words) else {"json": words}
         try:
-            async with self._session.request(verb, self._address(path), json=words, proxy=self._proxy) as response:
-                body = await response.read()
+            async with self._session.request(verb, self._address(path), proxy=self._proxy, **body) as response:
+                came = await response.read()
         except TimeoutError:
             raise _Transient(f"timed out after {self.config.timeout:g} s", None) from None
         except aiohttp.ClientError as error:
             raise _Transient(f"the connection failed: {self.clean(error or type(error).__name__)}", None) from None
         try:
-            reply = json.loads(body)
+            reply = json.loads(came)
         except ValueError:
-            reply = body.decode("utf-8", "replace")
+            reply = came.decode("utf-8", "replace")
         if response.status >= 400:
             raise _Status(response.status, self.clean(reply), reply, response.headers)
         if not isinstance(reply, dict):

@@ -20,6 +20,7 @@ BROUGHT = {
     "benchmarks": "outside-facts",
     "readers": "outside-echo",
     "embedders": "outside-hash",
+    "image_backends": "outside-flat",
     "metrics": "Shortness",
 }
 Command = Callable[..., Any]
@@ -122,6 +123,17 @@ def test_its_embedder_serves_a_method_of_ours(outside: Command) -> None:
     assert summary["scores"]["recall@3"]["value"] > 0.9  # a question and its fact share name and verb
     manifest = json.loads((summary["run"] / "manifest.json").read_text())
     assert manifest["described"]["memory"]["embedder"]["name"] == "outside-hash"
+
+
+def test_its_image_back_end_makes_the_pictures_of_a_method_of_ours(outside: Command) -> None:
+    words = ["--method", "cma", "-M", "images=outside-flat", "-M", "size=24x16"]
+    summary = outside("run", *words, "--bench", "m2ca", "--reader", "outside-echo")
+    records = [json.loads(line) for line in (summary["run"] / "records.jsonl").read_text().splitlines()]
+    made = [picture for record in records for picture in record.get("pictures", ())]
+    sizes = {(picture["width"], picture["height"]) for picture in made}
+    assert sizes == {(24, 16), (16, 16)}  # of new ones, and of edits
+    manifest = json.loads((summary["run"] / "manifest.json").read_text())
+    assert "outside-flat" in json.dumps(manifest["described"]["memory"])
 
 
 def test_our_controls_and_reader_take_its_benchmark(outside: Command) -> None:

@@ -115,6 +115,7 @@ def test_words_are_folded_letters_and_digits():
         "café", "noir", "s", "2nd", "file", "name", "strasse", "strasse",
     ]  # fmt: skip
     assert words("日本 42 ___") == ["日本", "42"]
+    assert words("把红灯改成blue色 灯 カメラ") == ["把红", "红灯", "灯改", "改成", "blue", "色", "灯", "カメ", "メラ"]
 
 
 def test_bm25_is_lucenes_formula():

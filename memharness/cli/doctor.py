@@ -158,9 +158,9 @@ def _one_data(entry: Entry, media: MediaStore) -> Diagnosis:
 
 
 async def _models() -> list[Diagnosis]:
-    """Each reader and embedder that needs no model named, loaded and asked, one after the other."""
+    """Each reader, embedder and image back end that needs no model named, loaded and asked, one after the other."""
     found = []
-    for kind in ("readers", "embedders"):
+    for kind in ("readers", "embedders", "image_backends"):
         for entry in entries(kind).values():
             began = time.perf_counter()
             try:
@@ -176,6 +176,8 @@ async def _models() -> list[Diagnosis]:
 
 
 async def _ask(kind: str, entry: Entry) -> str:
+    if kind == "image_backends":
+        return await _draw(entry)
     from memharness.media import MediaStore
     from memharness.reader import Message, Request, Sampling
     from memharness.run.setup import make_embedder, make_reader
@@ -200,8 +202,22 @@ async def _ask(kind: str, entry: Entry) -> str:
         await made.close()
 
 
+async def _draw(entry: Entry) -> str:
+    from memharness.imaging import ImageRequest, open_images
+
+    backend = open_images(entry.name)
+    if backend.card.hosted:
+        return "hosted; not asked, since that costs money"
+    await backend.start()
+    try:
+        (made,) = await backend.make(ImageRequest("a red mug", seed=0))
+    finally:
+        await backend.close()
+    return f"draws, {made.width}x{made.height}"
+
+
 def _named(entry: Entry) -> str:
-    return f"{entry.kind.removesuffix('s')} {entry.name}"
+    return f"{entry.kind.removesuffix('s').replace('_', ' ')} {entry.name}"
 
 
 def _short(error: Exception) -> str:

@@ -177,6 +177,7 @@ def test_doctor_asks_each_model_a_word(cli: Cli, monkeypatch: pytest.MonkeyPatch
     kept = {
         "readers": ("extractive", "openai"),
         "embedders": (),
+        "image_backends": ("pil", "diffusers"),
         "benchmarks": (),
         "methods": (),
         "metrics": (),
@@ -189,6 +190,8 @@ def test_doctor_asks_each_model_a_word(cli: Cli, monkeypatch: pytest.MonkeyPatch
     assert found["reader extractive"]["state"] == "ok"
     assert "answers" in found["reader extractive"]["finding"]
     assert found["reader openai"]["state"] == "missing"
+    assert found["image backend pil"]["finding"].startswith("draws, 256x256")
+    assert found["image backend diffusers"]["state"] == "missing"
 
 
 def test_a_home_that_cannot_be_written(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
