@@ -47,6 +47,7 @@ perf: $(READY)  ## ratios against peers, side by side; slow, and never a part of
 	$(BIN)/python tests/perf/coverage.py
 	$(BIN)/python tests/perf/pages.py
 	$(BIN)/python tests/perf/evidence.py
+	$(BIN)/python tests/perf/episodic.py
 	$(BIN)/python -m tests.perf.viewer
 	$(BIN)/python tests/perf/alfworld.py
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from memharness.types import Answer, Asset, Case, Finding, Item, Readout, Score
+from memharness.types import Answer, Asset, Case, Finding, Gold, Item, Readout, Score
 
 if TYPE_CHECKING:
     from memharness.config import Config
@@ -197,6 +197,13 @@ class Benchmark(ABC):
         The default is the mean of every score over all units, and over each category as `name.category`.
         """
         return means(rows)
+
+    def cuts(self, gold: Gold) -> Mapping[str, Sequence[str]]:
+        """Which parts of the benchmark a question belongs to, by the kind of cut: what `memharness cuts` shows.
+
+        A question may be in several parts of one kind (its tags), or in none.
+        """
+        return {"category": (gold.category,)} if gold.category else {}
 
     def floors(self) -> Sequence[Floor]:
         """Floors of this benchmark's own, beside those that fit every one (empty, options by place, constants)."""

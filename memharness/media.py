@@ -7,6 +7,7 @@ import io
 import os
 import sqlite3
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,11 @@ def home() -> Path:
     named = os.environ.get("MEMHARNESS_HOME")
     base = os.environ.get("XDG_CACHE_HOME")
     return Path(named) if named else (Path(base) if base else Path.home() / ".cache") / "memharness"
+
+
+def kept_at(sha: str) -> Path:
+    """Where `MediaStore.keep` keeps the bytes of a hash."""
+    return home() / "media" / sha[:2] / sha
 
 
 class MediaStore:
@@ -74,7 +80,7 @@ class MediaStore:
             DataError: if the bytes are not a readable picture, or only the beginning of one.
         """
         sha = hashlib.sha256(data).hexdigest()
-        path = home() / "media" / sha[:2] / sha
+        path = kept_at(sha)
         mime, width, height = _picture_header(io.BytesIO(data), where)
         if not path.is_file():  # nothing unreadable is kept, so what is there needs no second look
             _read_through(data, where)
@@ -93,16 +99,31 @@ class MediaStore:
         return Video(sha, mime, width, height, seconds, source)
 
     def path(self, media: Image | Video) -> Path:
-        """The file behind a hash.
+        """The file behind a hash: one seen by this store, kept by any, or seen by any and not changed since.
 
         Raises:
             DataError: if it is missing.
         """
+        if media.sha256 is not None and media.sha256 not in self._files:
+            found = next((path for path in self._remembered(media.sha256) if path.is_file()), None)
+            self._files |= {media.sha256: found} if found else {}
         if media.sha256 is None or media.sha256 not in self._files:
             raise DataError(
                 f"{media.source or media.sha256}: the file is not at hand; fetch the media or use --view captions"
             )
         return self._files[media.sha256]
+
+    def _remembered(self, sha: str) -> Iterator[Path]:
+        """Files that held these bytes when they were last looked at, in this process or an earlier one."""
+        yield kept_at(sha)
+        with self._lock:
+            rows = (
+                self._open().execute("SELECT path, size, time FROM files WHERE sha=? ORDER BY path", (sha,)).fetchall()
+            )
+        for name, size, time in rows:
+            path = Path(name)
+            if path.is_file() and (path.stat().st_size, path.stat().st_mtime_ns) == (size, time):
+                yield path
 
     def open(self, image: Image) -> Picture:
         """The decoded picture, turned as its EXIF says.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -74,6 +74,11 @@ class Judged(Metric):
         return False
 
     @property
+    def sees(self) -> bool:
+        """Whether the request shows pictures, so that only a judge that sees can be asked."""
+        return False
+
+    @property
     def key(self) -> Mapping[str, str]:
         """What tells this judging from another, besides the judge; it goes into the key of the score."""
         return {"rubric": self.rubric}
@@ -93,6 +98,17 @@ class Judged(Metric):
     @abstractmethod
     def read(self, unit: Sequence[Asked], reply: Reply) -> Mapping[str, Score]:
         """Scores from its reply; a reply that cannot be read is status `judge_error`, never a guess."""
+
+
+def must_see(judge: str, capabilities: frozenset[str], metrics: Iterable[Metric]) -> None:
+    """Refuse a judge that sees no pictures where a metric shows them.
+
+    Raises:
+        UserError: naming both.
+    """
+    shown = [str(metric) for metric in metrics if isinstance(metric, Judged) and metric.sees]
+    if shown and "image" not in capabilities:
+        raise UserError(f"judge {judge} sees no pictures, and {shown[0]} shows them; name one that does")
 
 
 def _default(metric: type[Metric], name: str) -> object:

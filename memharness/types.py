@@ -305,6 +305,7 @@ class Record:
         flags: `truncated`, `empty_readout`, `short_readout`, `empty_answer` …
         error: `{type, message, where}` of a failure.
         trace: the method's intermediate artefacts.
+        pictures: those of the answer, in order, by content hash; their bytes are the media store's.
     """
 
     question: str
@@ -325,6 +326,7 @@ class Record:
     trace: Mapping[str, Any] = field(default_factory=dict)
     native_id: str = ""
     seconds: float = 0.0
+    pictures: tuple[Image, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -232,3 +232,19 @@ def test_many_threads_share_a_store(tmp_path: Path, store: MediaStore) -> None:
         kept = list(threads.map(lambda file: store.keep(file.read_bytes(), file.name, "w"), files[:7] * 20))
     assert [image.width for image in seen] == [n % 7 + 1 for n in range(120)] * 4
     assert all(store.path(image).read_bytes() == files[n % 7].read_bytes() for n, image in enumerate(kept))
+
+
+def test_a_hash_is_found_again_by_another_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMHARNESS_HOME", str(tmp_path / "home"))
+    path = picture(tmp_path / "a.png")
+    seen = MediaStore().image(path, "a.png", "w")
+    kept = MediaStore().keep(picture(tmp_path / "b.png", (3, 3)).read_bytes(), "b.png", "w")
+    (tmp_path / "b.png").unlink()
+    later = MediaStore()
+    assert later.path(seen) == path
+    assert later.open(kept).size == (3, 3)
+    picture(path, (9, 9))  # changed since: no file is known to hold those bytes any more
+    with pytest.raises(DataError, match="not at hand"):
+        MediaStore().path(seen)
+    with pytest.raises(DataError, match="not at hand"):
+        MediaStore().path(Image("0" * 64, source="never"))

@@ -29,13 +29,14 @@ VALUES: dict[type, st.SearchStrategy[Any]] = {
     str: TEXT,
     float: st.floats(allow_nan=False, allow_infinity=False),
 }
+JUDGES = ("Judge", "Quality")
 NAMED: dict[tuple[str, str], st.SearchStrategy[Any]] = {
     ("ChoiceAccuracy", "extractor"): st.sampled_from(sorted(EXTRACTORS)),
     ("CircularAccuracy", "extractor"): st.sampled_from(sorted(EXTRACTORS)),
     ("ExactMatch", "norm"): st.sampled_from(sorted(NORMALISERS)),
     ("F1", "norm"): st.sampled_from(sorted(F1S)),
-    ("Judge", "rubric"): st.sampled_from([name for name in rubrics() if rubric(name).official]),
-    ("Judge", "verdict"): st.sampled_from(["strict", "official"]),
+    **{(judge, "rubric"): st.sampled_from([n for n in rubrics() if rubric(n).official]) for judge in JUDGES},
+    **{(judge, "verdict"): st.sampled_from(["strict", "official"]) for judge in JUDGES},
 }
 
 
@@ -70,7 +71,7 @@ def test_every_registered_metric_prints_as_it_is_parsed(name: str, data: st.Data
     drawn = {
         field.name: data.draw(NAMED[name, field.name] if (name, field.name) in NAMED else VALUES[hints[field.name]])
         for field in dataclasses.fields(kind)
-        if (name, field.name) == ("Judge", "rubric") or data.draw(st.booleans())
+        if (name in JUDGES and field.name == "rubric") or data.draw(st.booleans())
     }
     metric = kind(**drawn)
     assert parse_metric(str(metric), CLASSES) == metric

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
+from statsmodels.stats.weightstats import DescrStatsW
 
 from memharness.stats import Interval, holm, interval, mcnemar_exact, paired
 
@@ -49,6 +50,16 @@ def test_wilson_equals_statsmodels(successes: int, n: int, level: float) -> None
     assert (found.low, found.high) == pytest.approx(
         proportion_confint(successes, n, 1 - level, method="wilson"), abs=1e-10
     )
+
+
+def test_points_that_happen_to_be_0_and_1_are_no_verdicts() -> None:
+    points = [0.0] * 5 + [1.0] * 35
+    assert interval(points).high == pytest.approx(0.945, abs=1e-3)  # Wilson
+    found = interval(points, shares=False)
+    assert found.method == "t"
+    assert (found.low, found.high) == pytest.approx(DescrStatsW(points).tconfint_mean(), abs=1e-12)
+    assert interval([0.0] * 8, list("aabbccdd"), shares=False).low is None
+    assert interval([0.0, 1.0, 1.0, 1.0], shares=False).high == pytest.approx(1.546, abs=1e-3)  # beyond 1, as points go
 
 
 @pytest.mark.parametrize(("successes", "n"), [(0, 1), (1, 1), (3, 7), (38, 39), (0, 500), (500, 500)])

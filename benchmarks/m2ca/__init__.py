@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 from memharness.benchmark import Ask, Benchmark, BenchmarkCard, Episode, Fact, Floor, Observe, ScoreRow, means
-from memharness.benchmarks.m2ca.layouts import TASKS, Asset, Session, Turn, read_sessions
-from memharness.benchmarks.m2ca.sets import PICTURE, ReadoutSet, RetrievedSet, picture_id
+from memharness.benchmarks.m2ca.layouts import TASKS, Asset, Session, Turn, inside, read_sessions
+from memharness.benchmarks.m2ca.made import Made
+from memharness.benchmarks.m2ca.quality import Quality
+from memharness.benchmarks.m2ca.sets import LATE, LATER, PICTURE, ReadoutSet, RetrievedSet, picture_id
 from memharness.config import Config, option
-from memharness.datafile import as_rows, read_json, read_lines
+from memharness.datafile import Row, as_rows, read_json, read_lines
 from memharness.identity import opaque_id
 from memharness.media import MediaStore
 from memharness.metric import Metric
@@ -29,12 +32,20 @@ from memharness.types import (
     Item,
     Question,
     Readout,
+    Score,
     Text,
     UserError,
     did_you_mean,
 )
 
 COUNTS = {"contexts": 100, "questions": 2000}
+FOLDS = {
+    "generate": "Gen",
+    "edit": "Edit",
+    "composite": "Edit",
+    "understand": "Understand-Chat",
+    "pure_chat": "Understand-Chat",
+}
 OFFICIAL = {"All": "em", "Long": "em@11-20", "Hard": "em@very_hard@11-20"}
 INSTRUCTION = (
     "Which of the earlier pictures does this turn need? Reply with their labels alone, separated by commas, such as "
@@ -50,6 +61,12 @@ class M2CAOptions(Config):
         "What memory is given of a turn: the picture and words of the data (teacher forcing, so that retrieval is "
         "measured on the same pictures for all), or what the method itself answered.",
         source="memharness; the paper does not say",
+    )
+    naming: Literal["explicit", "implicit"] = option(
+        "explicit",
+        "How WEAVEBench's words name a picture: by its number, as published, or by its caption, so that it has to be "
+        "remembered which it was. Its files hold no captions: put `captions`, one an image, beside `images`.",
+        source="memharness",
     )
 
 
@@ -81,7 +98,10 @@ class M2CABench(Benchmark):
         counts=COUNTS,
         cluster="the session",
         primary="em",
-        reveals=("WEAVEBench's words name their pictures (Image #k): there retrieval is reading, not memory",),
+        reveals=(
+            "WEAVEBench's words name their pictures (Image #k): there retrieval is reading, not memory; "
+            "-B naming=implicit names them by caption, which whoever is shown captions can still match",
+        ),
         errata=(
             "the paper calls the metric accuracy of the predicted index; gold sets are empty or plural as well, so it "
             "is equality of sets here, and two empty sets are equal",
@@ -89,6 +109,8 @@ class M2CABench(Benchmark):
             "11-20, not the difficulty",
             "the runtime of 12.7 s a turn is of the row with a 32B controller, not of the 8B one the abstract names",
             "the paper reports no trivial policies: floors stand beside every method here",
+            "the judge's prompt, inputs and failure rule are not published: quality is by this project's rubric, so it "
+            "cannot be compared with the paper's",
             "pictures are numbered as they were created; turns that make none have no number, so it is not the turn's",
         ),
         images=True,
@@ -140,18 +162,48 @@ class M2CABench(Benchmark):
 
     @cached_property
     def _read(self) -> tuple[Sequence[Session], Sequence[Path]]:
-        return read_sessions(self.data.path)
+        return read_sessions(self.data.path, implicit=self.options.naming == "implicit")
 
     def metrics(self) -> Sequence[Metric]:
-        """The set a turn was answered from, then the readout's own."""
-        return (RetrievedSet(), ReadoutSet())
+        """The set a turn was answered from, the readout's own, and the reply without a judge and with one."""
+        return (RetrievedSet(), ReadoutSet(), Made(), Quality())
 
     def report(self, rows: Iterable[ScoreRow]) -> Mapping[str, float]:
-        """All, Long and Hard as the project page names them, `em` by task type, then the mean of every score."""
-        found = means(backed(rows))
+        """All, Long and Hard as the project page names them, `em` by task type, then the mean of every score.
+
+        Of `quality` also the paper's own folds: Overall, Gen, Edit and Understand-Chat, each early and late as well.
+        """
+        rows = backed(rows)
+        found = means(rows)
         official = {name: found[key] for name, key in OFFICIAL.items() if key in found}
         tasks = {name: found[name] for task in TASKS if (name := f"em.{task}") in found}
-        return official | tasks | {name: value for name, value in found.items() if "." not in name}
+        quality = means(replace(row, category="", scores=_folded(row)) for row in rows)
+        return official | tasks | quality | {name: value for name, value in found.items() if "." not in name}
+
+    def cuts(self, gold: Gold) -> Mapping[str, Sequence[str]]:
+        """The paper's cuts and tasks, and what else may make a turn hard."""
+        extra, task = gold.extra, gold.category
+        half, late = _half(extra["turn"]), LATE <= extra["turn"] <= LATER
+        refs, back = extra["refs"], extra["span"]
+        return {
+            "turns": (half,),
+            "very_hard": (f"very_hard@{half}",) if late and extra["difficulty"] == "very_hard" else (),
+            "pictures needed": ("2 or more" if refs > 1 else str(refs),),
+            "span": () if not refs else ("0-1",) if back < 2 else ("2-7",) if back < 8 else ("8 or more",),
+            "task": (task,),
+            "task as the paper folds": (FOLDS[task],),
+            "such tasks by turns": (f"{FOLDS[task]} {half}",),
+            "difficulty": (extra["difficulty"],) if extra["difficulty"] else (),
+            "tag": extra["tags"],
+            "negative": (extra["negatives"],),
+            "language": (extra.get("lang"),) if extra.get("lang") else (),
+        }
+
+    def gold_answer(self, case: Case) -> Answer:
+        """The gold set as a reply and as a readout, with the picture and the words that the data hold."""
+        gold = case.gold
+        words = {"reply": gold.extra["answer"]} if gold.extra["answer"] else {}
+        return Answer(gold.answers[0], tuple(map(_image_in, gold.extra["output"])), Readout(gold.evidence), extra=words)
 
     def floors(self) -> Sequence[Floor]:
         """Policies that look at nothing, and BM25 on captions; empty and oracle are among every one's floors."""
@@ -160,14 +212,26 @@ class M2CABench(Benchmark):
             Floor("first picture", lambda case, items: _answer(case, _pictures(items)[:1])),
             Floor("all pictures", lambda case, items: _answer(case, _pictures(items))),
             Floor("a random picture", _random),
-            Floor("BM25 on captions", _bm25),
+            Floor("BM25 on captions", self._bm25),
         )
+
+    def _bm25(self, case: Case, items: Sequence[Item]) -> Answer:
+        """The picture whose caption in the data shares most with the user's words; none where none shares any."""
+        from memharness.retrieval import BM25
+
+        captions = {picture_id(one.number): one.caption for one in self.sessions[case.question.context].assets.values()}
+        pictures = _pictures(items)
+        scores = BM25([captions[item.id] for item in pictures]).scores(case.question.text())
+        best = [item for item, score in zip(pictures, scores, strict=True) if score > 0 and score == scores.max()]
+        return _answer(case, best[:1])
 
     def predictions(self, path: Path) -> Iterable[tuple[str, Answer]]:
         """Sets in JSON or JSON lines: `{"session_id", "turn", "images": [numbers as labelled]}`.
 
+        A record may also hold the reply: its words as `reply`, its picture as `picture`, a file beside this one.
+
         Raises:
-            DataError: for a record without one of these.
+            DataError: for a record without one of the three, or whose picture is not there.
         """
         rows = read_lines(path) if path.suffix == ".jsonl" else as_rows(read_json(path), str(path))
         for row in rows:
@@ -175,7 +239,18 @@ class M2CABench(Benchmark):
             if not isinstance(numbers, list) or not all(type(number) is int for number in numbers):
                 raise row.error("images", "must be a list of whole numbers", "give the numbers of the labels")
             readout = Readout(tuple(Evidence(picture_id(number)) for number in numbers))
-            yield f"{row.text('session_id')}:{row.whole('turn')}", Answer(None, readout=readout)
+            words = row.text("reply", "") if row.has("reply") else None
+            answer = Answer(words, self._picture(row, path), readout)
+            yield f"{row.text('session_id')}:{row.whole('turn')}", answer
+
+    def _picture(self, row: Row, beside: Path) -> tuple[Image, ...]:
+        """The picture that a record of predictions names, kept so that its checks can be looked at."""
+        if not row.has("picture"):
+            return ()
+        file = inside(beside.parent, row.text("picture"), row, "picture")
+        if not file.is_file():
+            raise row.error("picture", f"{file} is not there", "name files relative to the file of predictions")
+        return (self.data.media.keep(file.read_bytes(), row.text("picture"), f"{row.where}: picture"),)
 
     def check(self) -> Sequence[Finding]:
         """Counts against the card, tasks, difficulties, gold sets by size, spans that differ from the data's own."""
@@ -212,10 +287,11 @@ class LiveSession(Episode):
         self.memory = memory
         self.planned = len(session.turns)
         self._observed = 0
+        self._shown: dict[int, Image | None] = {}
 
     async def play(self) -> AsyncGenerator[Observe | Ask | Fact, list[Answer]]:
         """Before each turn what the user brings; after it what was said and made."""
-        self._observed = 0
+        self._observed, self._shown = 0, {}
         for turn in self.session.turns:
             if brought := [self._picture(asset, "user") for asset in self.session.brought(turn)]:
                 yield Observe(brought)
@@ -239,6 +315,7 @@ class LiveSession(Episode):
         """A picture as an item. Of the method's own the last counts; one it never made keeps its place and number."""
         label = self.session.label.format(asset.number)
         name = picture_id(asset.number)
+        self._shown[asset.number] = self.pictures[asset.id] if made is None else made[-1] if made else None
         if made is None:
             derived = (Derived("caption", asset.caption, 0),) if asset.caption.strip() else ()
             return self._item(name, speaker, asset.created, (self.pictures[asset.id],), derived, label, "image")
@@ -297,11 +374,43 @@ class LiveSession(Episode):
                 "refs": len(needed),
                 "span": span(session, turn),
                 "gold": [asset.number for asset in needed],
+                "gold_ids": [asset.id for asset in needed],
                 "numbers": [asset.number for asset in there],
                 "siblings": siblings,
                 "confounders": [session.assets[name].number for name in turn.confounders],
+                "lang": session.lang,
+                "answer": turn.answer if turn.task == "understand" else "",
+                "checks": list(turn.checks),
+                "output": [] if turn.output is None else [_image_out(self.pictures[turn.output])],
+                "shown": [
+                    [session.label.format(asset.number), *_image_out(self._shown[asset.number])[:4]] for asset in needed
+                ],
             },
         )
+
+
+def _image_out(image: Image | None) -> list[Any]:
+    image = image or Image(None)
+    return [image.sha256, image.mime, image.width, image.height, image.source]
+
+
+def _image_in(value: Sequence[Any]) -> Image:
+    return Image(*value)
+
+
+def _half(turn: int) -> str:
+    """The turns that the paper tells apart, and what a longer session has after them."""
+    return f"1-{LATE - 1}" if turn < LATE else f"{LATE}-{LATER}" if turn <= LATER else f"{LATER + 1} and later"
+
+
+def _folded(row: ScoreRow) -> Mapping[str, Score]:
+    """The quality of a turn under every name that the paper reports it by."""
+    quality = row.scores.get("quality")
+    if quality is None:
+        return {}
+    half = _half(int(row.native_id.rpartition(":")[2]))
+    folds = ("Overall", FOLDS[row.category])
+    return {f"quality {name}": quality for fold in folds for name in (fold, f"{fold} {half}")}
 
 
 def span(session: Session, turn: Turn) -> int:
@@ -338,16 +447,6 @@ def _random(case: Case, items: Sequence[Item]) -> Answer:
     pictures = _pictures(items)
     drawn = int(opaque_id("random", case.question.id), 16)
     return _answer(case, [pictures[drawn % len(pictures)]] if pictures else [])
-
-
-def _bm25(case: Case, items: Sequence[Item]) -> Answer:
-    """The picture whose caption shares most with the user's words; none where no caption shares any."""
-    from memharness.retrieval import BM25
-
-    pictures = _pictures(items)
-    scores = BM25([item.derived_text("caption") for item in pictures]).scores(case.question.text())
-    best = [item for item, score in zip(pictures, scores, strict=True) if score > 0 and score == scores.max()]
-    return _answer(case, best[:1])
 
 
 def _findings(where: str, sessions: Sequence[Session]) -> Iterable[Finding]:

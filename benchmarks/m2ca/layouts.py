@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from pathlib import Path
+from typing import Any
 
 from memharness.datafile import Row, as_rows, existing, files_in, read_json, read_lines, refuse_repeats
 from memharness.types import DataError, did_you_mean
@@ -58,6 +59,7 @@ class Turn:
         output: id of the picture that answers it, if one does.
         answer: the assistant's words, if the data hold them.
         span: turns back to the oldest picture needed, as the data state it; None if they do not.
+        checks: what the picture that answers it should show, as `memharness.scenes.Check` writes it.
     """
 
     number: int
@@ -73,6 +75,7 @@ class Turn:
     output: str | None = None
     answer: str = ""
     span: int | None = None
+    checks: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +105,15 @@ class Session:
         return [asset for asset in self.assets.values() if asset.created < turn.number or asset.id in turn.uploads]
 
 
-def read_sessions(path: Path) -> tuple[Sequence[Session], Sequence[Path]]:
+def read_sessions(path: Path, *, implicit: bool = False) -> tuple[Sequence[Session], Sequence[Path]]:
     """The sessions of a file or folder, and the files that hold them.
 
     The native layout is `sessions/*.json` (a session each), `sessions.json` (a list of them) or `sessions.jsonl`, with
     pictures named relative to the folder; WEAVEBench's is `test/test.json` or `test.json`.
+
+    Args:
+        path: the file or folder.
+        implicit: whether WEAVEBench's words are to name pictures by caption, not by number.
 
     Raises:
         DataError: for data in neither layout, or that contradict themselves.
@@ -117,7 +124,7 @@ def read_sessions(path: Path) -> tuple[Sequence[Session], Sequence[Path]]:
     for file in files:
         for row in _records(file):
             if row.has("chats"):
-                sessions.append(_weave(row, file.parent))
+                sessions.append(_weave(row, file.parent, implicit))
             else:
                 sessions.append(_native(row, file.parent.parent if file.parent.name == "sessions" else file.parent))
             rows.append((sessions[-1].id, row))
@@ -203,7 +210,19 @@ def _turn(row: Row) -> Turn:
         row.text("output_asset", "") or None,
         row.text("gt_answer", ""),
         row.whole("span_max") if row.has("span_max") else None,
+        tuple(_check(check) for check in row.rows("checks", "check")) if row.has("checks") else (),
     )
+
+
+def _check(row: Row) -> Mapping[str, Any]:
+    """A check as it stands, held to what it can be."""
+    from memharness.scenes import Check
+
+    try:
+        Check.from_json(row.values)
+    except ValueError as error:
+        raise row.error("check", str(error)) from None
+    return row.values
 
 
 def _one_of(row: Row, field: str, known: Sequence[str]) -> str:
@@ -287,16 +306,20 @@ def _check_brought(session: Session, turn: Turn, row: Row, brought: dict[str, in
 # --------------------------------------------------------------------------------------------------------- WEAVEBench
 
 
-def _weave(row: Row, root: Path) -> Session:
+def _weave(row: Row, root: Path, implicit: bool) -> Session:
     """A task of WEAVEBench: user and assistant messages, pictures by 1-based number.
 
-    The task follows from how often the user names a picture, as in its official loader; R* is what the user names.
+    The task follows from how often the user names a picture, as in its official loader; R* is what the user names. Its
+    files hold no captions; `captions`, one an image, may be put beside `images`, and then words may go by them.
     """
     name = str(row.values.get("idx", ""))
     if not name:
         raise row.error("idx", "is missing")
     row = Row(row.values, f"{row.where} ({name})")
     sources = row.texts("images")
+    captions = row.texts("captions", ("",) * len(sources))
+    if len(captions) != len(sources):
+        raise row.error("captions", f"{len(captions)} where {len(sources)} images are", "write one an image")
     made: dict[int, int] = {}  # the turn that makes a picture
     first: dict[int, int] = {}  # the turn that names it first
     turns = []
@@ -310,6 +333,7 @@ def _weave(row: Row, root: Path) -> Session:
         first = dict.fromkeys(named, number) | first
         made |= dict.fromkeys(shown, number)
         answer = "\n".join(one.text("content") for one in replied if one.text("type") == "text")
+        words = _by_caption(words, captions, row) if implicit else words
         turns.append((number, words, named, shown, answer, said[0].where))
     created = {one: made.get(one, first.get(one, 0)) for one in range(1, len(sources) + 1)}
     order = sorted(created, key=lambda one: (created[one], one in made, one))
@@ -321,6 +345,7 @@ def _weave(row: Row, root: Path) -> Session:
             "generated" if one in made else "upload",
             path=_weave_picture(root, sources[one - 1], row),
             source=sources[one - 1],
+            caption=captions[one - 1],
         )
         for one in order
     }
@@ -334,6 +359,26 @@ def _weave(row: Row, root: Path) -> Session:
     )
     check_session(session)
     return session
+
+
+def _by_caption(words: str, captions: Sequence[str], row: Row) -> str:
+    """A user's words with `the picture “caption”` in the place of each `Image #k`.
+
+    Raises:
+        DataError: for a picture without a caption.
+    """
+
+    def phrase(match: re.Match[str]) -> str:
+        caption = captions[int(match[1]) - 1].strip().rstrip(".")
+        if not caption:
+            raise row.error(
+                "captions",
+                f"holds none for {match[0]}, which a turn names",
+                "write one an image (WEAVEBench publishes none), or leave out naming=implicit",
+            )
+        return f"the picture “{caption}”"
+
+    return NAMED.sub(phrase, words)
 
 
 def _pairs(row: Row) -> Iterable[tuple[list[Row], list[Row]]]:

@@ -18,6 +18,7 @@ COMMANDS = {  # name: where it is, and its one line in the help
     "verify": ("memharness.cli.score:verify", "Recompute every figure of a run or a bundle from its records."),
     "parity": ("memharness.cli.parity:parity", "Ask two back ends of one model the same questions, and compare."),
     "compare": ("memharness.cli.compare:compare", "Compare runs with a baseline, question by question."),
+    "cuts": ("memharness.cli.cuts:cuts", "Show scores by parts of the benchmark, beside floors on the same questions."),
     "leaderboard": ("memharness.cli.board:leaderboard", "Put runs into one table, on screen and as files."),
     "plot": ("memharness.cli.plot:plot", "Draw runs: score against cost, budget, category; objective traces."),
     "view": ("memharness.cli.view:view", "Write runs as pages: one folder that opens in a browser, without a server."),
@@ -26,6 +27,7 @@ COMMANDS = {  # name: where it is, and its one line in the help
     "bundle": ("memharness.cli.bundle:bundle", "Put a run into one file that `verify` accepts anywhere."),
     "train": ("memharness.cli.train:train", "Train the models of a method."),
     "data": ("memharness.cli.data:data", "Prepare, check or locate a benchmark's data."),
+    "episodic": ("memharness.cli.episodic:episodic", "Check, repair, export or import an episodic visual memory."),
     "serve": ("memharness.cli.serve:serve", "Serve a model with vLLM behind the OpenAI API."),
     "doctor": ("memharness.cli.doctor:doctor", "Say what is installed and works, and what to do about the rest."),
 }

@@ -11,12 +11,13 @@ from memharness.judging.rubric import Rubric, rubric
 from memharness.metric import Judged
 from memharness.prompts import stripped
 from memharness.reader import Request, Sampling
-from memharness.types import Asked, Part, Score, Status, Text, UserError, parts_text
+from memharness.types import Asked, Image, Part, Score, Status, Text, UserError, parts_text
 
 if TYPE_CHECKING:
     from memharness.reader import Reply
 
 Slots = Mapping[str, Sequence[Part]]
+NO_PICTURE = (Text("(none)"),)
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,11 @@ class Judge(Judged):
         return bool(self._rubric.case)
 
     @property
+    def sees(self) -> bool:
+        """Whether the judge is shown pictures."""
+        return self._rubric.sees
+
+    @property
     def key(self) -> Mapping[str, str]:
         """What tells this judging from another, besides the judge: rubric, digest of its file, and the reading."""
         return {"rubric": self._rubric.name, "sha256": self._rubric.sha256, "verdict": self.verdict}
@@ -70,8 +76,10 @@ class Judge(Judged):
     def score(self, unit: Sequence[Asked], facts: Mapping[str, float]) -> Mapping[str, Score]:
         """Scores of a missing or empty answer, or of a question that does not apply; none if the judge must say."""
         asked, made = unit[0], self._rubric
-        if self._reference(asked) is None:
+        if not made.sees and self._reference(asked) is None:
             return dict.fromkeys(self.names, Score(None, Status.NOT_APPLICABLE, "no reference answer"))
+        if made.sees and asked.record.pictures:
+            return {}
         if asked.record.answer is None:
             return self._scores(made.empty if made.labels else 0.0)
         if made.empty is not None and not asked.record.answer.strip():
@@ -92,6 +100,8 @@ class Judge(Judged):
         """Scores of one question from the reply on it, or on the batch that it is a part of."""
         official = self.verdict == "official"
         try:
+            if self._rubric.points:
+                return self._points(reading.points(self._rubric, reply))
             return self._scores(reading.read(self._rubric, reply, unit[0].question.id, official=official))
         except reading.Unread as error:
             return dict.fromkeys(self.names, Score(None, Status.JUDGE_ERROR, str(error)))
@@ -99,6 +109,8 @@ class Judge(Judged):
     def said(self, scores: Mapping[str, Score]) -> reading.Verdict | None:
         """The verdict behind the scores that `read` gave; None if there was none."""
         values = [scores[name].value if name in scores else None for name in self.names]
+        if self._rubric.points:
+            return values[0]
         if None in values:
             return None
         if self._rubric.labels:
@@ -113,8 +125,19 @@ class Judge(Judged):
     def _scores(self, verdict: reading.Verdict | None) -> Mapping[str, Score]:
         """Scores of a verdict; of none, 0 each."""
         labels = self._rubric.labels
-        values = [float(label == verdict) for label in labels] if labels else [float(verdict or 0.0)]
+        values = [float(label == verdict) for label in labels] if labels else [float(verdict or 0.0)] * len(self.names)
         return {name: Score(value) for name, value in zip(self.names, values, strict=True)}
+
+    def _points(self, points: Mapping[str, float | None]) -> Mapping[str, Score]:
+        """Scores of points: their mean, and each."""
+        given = [value for value in points.values() if value is not None]
+        each = {
+            name: Score(None, Status.NOT_APPLICABLE, "nothing of the kind here, says the judge")
+            if value is None
+            else Score(value)
+            for name, value in points.items()
+        }
+        return {self.names[0]: Score(sum(given) / len(given))} | each
 
     def _reference(self, asked: Asked) -> str | None:
         """The reference in words: any of the accepted answers, or that there is none."""
@@ -138,11 +161,18 @@ class Judge(Judged):
         return template.fill({**self._slots(asked), "id": (Text(asked.question.id),)})[0].parts
 
     def _slots(self, asked: Asked) -> Slots:
-        """Question, choices, reference and answer as text: a judge compares words, pictures are named."""
+        """Question, choices, reference and answer as text: a judge compares words, and pictures are named in them.
+
+        Pictures themselves are in slots of their own, for rubrics that show them.
+        """
+        brought = tuple(part for part in asked.question.parts if isinstance(part, Image) and not part.missing)
         choices = "\n".join(f"{choice.key}. {parts_text(choice.parts)}" for choice in asked.question.choices)
         return {
             "question": (Text(asked.question.text()),),
             "choices": (Text(choices),) if choices else (),
             "reference": (Text(self._reference(asked) or ""),),
             "answer": (Text(asked.record.answer or ""),),
+            "brought": brought or NO_PICTURE,
+            "earlier": NO_PICTURE,
+            "made": asked.record.pictures or NO_PICTURE,
         }

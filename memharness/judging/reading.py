@@ -14,6 +14,7 @@ Verdict = float | str
 
 _DECIMAL = re.compile(r"\d+(?:\.\d+)?|\.\d+")
 _SCORE = re.compile(r"^[\s*\"']*score[\s*\"']*[:=](.*)$", re.IGNORECASE | re.MULTILINE)
+LINE = r"^[\s*\"']*{}[\s*\"']*[:=]\s*[*\"']*(\w+(?:\.\d+)?)[\s*\"']*\.?\s*$"  # a field and its points
 _ANY_WORD = ("accurate", "correct", "matches", "true", "yes")  # ATM-Bench: memqa/utils/evaluator
 
 
@@ -47,6 +48,44 @@ def read(rubric: Rubric, reply: Reply, question: str, *, official: bool = False)
     if verdict is None:
         raise Unread(f"the judge's reply holds {'several verdicts' if found else 'no verdict'}")
     return _held(rubric, verdict, official)
+
+
+def points(rubric: Rubric, reply: Reply) -> dict[str, float | None]:
+    """The points that a reply gives each thing of `rubric.points`, by score name; None where it does not apply.
+
+    As `read`: JSON decides where there is any, and every object has to say the same; else, of a reply that was not cut,
+    one line `Field: 7` for each.
+
+    Raises:
+        Unread: any of them is missing, contradicts itself, or is none of the rubric's levels.
+    """
+    assert rubric.points
+    objects = list(json_objects(reply.text))
+    words = reply.text.rpartition("</think>")[2]
+    if not objects and (not rubric.in_words or reply.finish == "length"):
+        raise Unread("the judge's reply holds no verdict")
+    found = {}
+    for field, score in rubric.points.items():
+        said = [one[field] for one in objects if field in one]
+        if not objects:
+            said = [_point(word) for word in re.findall(LINE.format(re.escape(field)), words, re.I | re.M)]
+        if not said or any(type(one) is not type(said[0]) or one != said[0] for one in said):
+            raise Unread(f"the judge's reply holds {'several points' if said else 'no points'} for {field}")
+        found[score] = _points_of(rubric, field, said[0])
+    return found
+
+
+def _point(word: str) -> object:
+    return float(word) if _DECIMAL.fullmatch(word) else None if word.lower() in ("none", "null") else word
+
+
+def _points_of(rubric: Rubric, field: str, value: object) -> float | None:
+    if value is None and field in rubric.optional:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or value not in rubric.levels:
+        levels = f"{rubric.levels[0]:g} to {rubric.levels[-1]:g}"
+        raise Unread(f"the judge gives {field} {value!r}, none of the points from {levels}")
+    return float(value)
 
 
 def _verdicts(rubric: Rubric, reply: Reply, question: str) -> Iterable[Verdict | None]:

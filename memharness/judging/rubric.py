@@ -20,7 +20,7 @@ NAME = re.compile(r"[a-z0-9][a-z0-9-]*\.v[1-9][0-9]*")
 MESSAGE = re.compile(r"^# (system|user)\n", re.MULTILINE)  # as in the harness's other prompts
 
 LEVELS = ("nominal", "ordinal", "interval")
-PARSERS = ("binary", "graded", "nearest", "labels")
+PARSERS = ("binary", "graded", "nearest", "labels", "points")
 OFFICIAL = {"any-word": ("binary",), "three-levels": ("graded", "nearest")}
 """Differences that a benchmark's own parser makes, and the parsers that they go with."""
 
@@ -31,7 +31,8 @@ class Rubric:
 
     The slots are `question`, `choices`, `reference`, `answer` and `form`, which is `in_json` for a judge that is held
     to the schema, else `in_words`; a rubric with a `case` judges many answers in one call, shows them in `{cases}` and
-    has its slots, and `id`, there.
+    has its slots, and `id`, there. A rubric for what is seen shows pictures: `made` (the answer's), `brought` (the
+    question's) and `earlier` (those that the question is about, where the benchmark says so).
 
     Attributes:
         name: name and version, such as `binary.v1`: the file's name without its ending.
@@ -42,15 +43,18 @@ class Rubric:
         score: name of the score; empty for `labels`, which give a score each.
         level: level of measurement of a verdict, for agreement between judges.
         parser: `binary` (right or wrong), `graded` (one of `levels`), `nearest` (any number from 0 to 1, taken to the
-            nearest of `levels`) or `labels`.
-        key: the field of the reply's JSON that holds the verdict.
+            nearest of `levels`), `labels`, or `points` (one of `levels` for each of several things; `score` is their
+            mean).
+        key: the field of the reply's JSON that holds the verdict; empty for `points`, which have a field each.
         schema: the JSON schema of the reply.
         in_json: asks for that JSON in words.
         in_words: asks a judge without a schema for something shorter; empty where only JSON will do.
         right: words that mean right in `key`, besides true.
         wrong: words that mean wrong in `key`, besides false.
-        levels: the scores of `graded` and `nearest`, ascending.
+        levels: the scores of `graded`, `nearest` and `points`, ascending.
         labels: score name of each label.
+        points: score name of each thing that `points` are given for, by its field of the reply's JSON.
+        optional: of these fields those that may be null, where the thing does not apply.
         official: how the benchmark's own parser differs, which `verdict=official` follows; empty if it does not.
         empty: the verdict on an empty answer, which then costs no call; None to ask the judge.
         accept: least verdict (or the label) by which an answer counts as accepted when a judge is calibrated.
@@ -67,15 +71,17 @@ class Rubric:
     source: str
     level: str
     parser: str
-    key: str
     schema: Mapping[str, Any]
     in_json: str
+    key: str = ""
     in_words: str = ""
     score: str = ""
     right: Sequence[str] = ("true", "yes")
     wrong: Sequence[str] = ("false", "no")
     levels: Sequence[float] = ()
     labels: Mapping[str, str] | None = None
+    points: Mapping[str, str] | None = None
+    optional: Sequence[str] = ()
     official: str = ""
     empty: float | str | None = None
     accept: float | str = 1
@@ -86,7 +92,12 @@ class Rubric:
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the scores."""
-        return tuple(self.labels.values()) if self.labels else (self.score,)
+        return tuple(self.labels.values()) if self.labels else (self.score, *(self.points or {}).values())
+
+    @property
+    def sees(self) -> bool:
+        """Whether the judge is shown pictures."""
+        return any(f"{{{slot}}}" in body for _, body in self.template.messages for slot in SEEN)
 
     @property
     def values(self) -> tuple[float | str, ...]:
@@ -141,12 +152,14 @@ TEXT = (
     *("about", "source", "score", "level", "parser", "official"),
     *("key", "schema", "in_json", "in_words", "abstention", "case"),
 )
-REQUIRED = ("about", "source", "level", "parser", "key", "schema", "in_json")
+REQUIRED = ("about", "source", "level", "parser", "schema", "in_json")
 MORE: dict[str, tuple[Any, str]] = {
     "right": (list, "a list of words"),
     "wrong": (list, "a list of words"),
     "levels": (list, "a list of numbers"),
     "labels": (dict, "a table of label and score name"),
+    "points": (dict, "a table of field and score name"),
+    "optional": (list, "a list of fields"),
     "empty": ((int, float, str), "a level or a label"),
     "accept": ((int, float, str), "a level or a label"),
     "max_tokens": (int, "a whole number"),
@@ -172,6 +185,7 @@ def _head(values: dict[str, Any]) -> dict[str, Any]:
 
 
 ONE = {"question", "choices", "reference", "answer"}  # slots of one answer; a case has these and its id
+SEEN = ("made", "brought", "earlier")  # slots of pictures
 
 
 def _check(made: Rubric) -> None:
@@ -181,9 +195,17 @@ def _check(made: Rubric) -> None:
             raise ValueError(f"{key}: {getattr(made, key)!r} is not one of {', '.join(filter(None, known))}")
     if (made.parser == "labels") != bool(made.labels) or bool(made.labels) == bool(made.score):
         raise ValueError("score: a rubric has one, but for parser `labels`, which has a table [labels] of score names")
-    levels = made.parser in ("graded", "nearest")
-    if levels != bool(made.levels) or not all(0 <= level <= 1 for level in made.levels):
-        raise ValueError("levels: parsers `graded` and `nearest`, and no others, have a list of levels from 0 to 1")
+    if (made.parser == "points") != bool(made.points) or (made.parser == "points") == bool(made.key):
+        raise ValueError("key: a rubric has one, but for parser `points`, which has a table [points] of fields")
+    if strange := [field for field in made.optional if field not in (made.points or ())]:
+        raise ValueError(f"optional: {strange[0]!r} is no field of [points]")
+    most = float("inf") if made.points else 1
+    levels = made.parser in ("graded", "nearest", "points")
+    if levels != bool(made.levels) or not all(0 <= level <= most for level in made.levels):
+        raise ValueError(
+            "levels: parsers `graded` and `nearest`, and no others, have a list of levels from 0 to 1; `points` has "
+            "one of any from 0"
+        )
     if made.official and made.parser not in OFFICIAL[made.official]:
         raise ValueError(f"official: {made.official} does not go with parser {made.parser}")
     for key in ("empty", "accept"):
@@ -192,9 +214,10 @@ def _check(made: Rubric) -> None:
             raise ValueError(f"{key}: {verdict!r} is no verdict; there are: {', '.join(map(str, made.values))}")
     shown = {slot for _, body in made.template.messages for slot in re.findall(r"\{(\w+)\}", body)}
     inside = set(re.findall(r"\{(\w+)\}", made.case))
-    for found, slots in ((shown, {"form", "cases"} if made.case else ONE | {"form"}), (inside, ONE | {"id"})):
+    alone = {"form", "cases"} if made.case else {*ONE, *SEEN, "form"}
+    for found, slots in ((shown, alone), (inside, ONE | {"id"})):
         if unknown := found - slots:
             raise ValueError(f"{{{min(unknown)}}}: no such slot here; there are: {', '.join(sorted(slots))}")
-    needed = {"question", "reference", "answer"} | ({"cases", "id"} if made.case else set())
+    needed = {"question", "answer", "made" if made.sees else "reference"} | ({"cases", "id"} if made.case else set())
     if lacking := needed - shown - inside:
         raise ValueError(f"{{{min(lacking)}}}: the prompt does not show it")

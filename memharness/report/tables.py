@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 Summary = Mapping[str, Any]
 OFFICIAL_ROWS = 20
+TIMED = ("wall", "seconds", "seconds_without_images")
 PIPED_WIDTH = 10_000  # nothing wraps or is cut in a file: one row, one line
 SAMPLE_WARNING = "SAMPLE: measured on the bundled sample, which says nothing about the published benchmark"
 
@@ -206,11 +207,25 @@ def show_cost(console: Console, summary: Summary) -> None:
             f"{seconds.get(phase, 0.0):,.1f}",
         )
     put(console, made)
+    _show_runtime(console, summary.get("runtime") or {})
     if summary.get("price") != 0:
         price = summary.get("price")
         console.print(
             f"price: {dollars(price)}" if price is not None else "price: unknown (a hosted model is not in the table)"
         )
+
+
+def _show_runtime(console: Console, seconds: Mapping[str, float]) -> None:
+    """What a question took, with and without the image back end, where the method says so."""
+    if TIMED[1] not in seconds:
+        return
+    wall, whole, without = (seconds[name] for name in TIMED)
+    parts = [f"{name.removeprefix('seconds_')} {value:.3f}" for name, value in seconds.items() if name not in TIMED]
+    console.print(
+        f"mean seconds a question: {wall:.3f} from question to answer; by the method's own clock {whole:.3f}, without "
+        f"images {without:.3f} ({', '.join(parts)})",
+        soft_wrap=True,
+    )
 
 
 def show_plan(console: Console, plan: Mapping[str, Any]) -> None:

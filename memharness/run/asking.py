@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from memharness.ledger import Account, Call, charging
 from memharness.media import MediaStore
-from memharness.metric import Judged, Metric
+from memharness.metric import Judged, Metric, must_see
 from memharness.reader import Reply
 from memharness.run import prices
 from memharness.run.kit import Models
@@ -62,7 +62,13 @@ class Asker:
         return {"kind": "model", "spec": spec, "card": card, "judging": time.time()}
 
     async def prepare(self, told: Iterable[Asked | Mapping[str, float]], metrics: Sequence[Metric]) -> None:
-        """Ask about every batch, so that its questions can then be scored one by one."""
+        """Ask about every batch, so that its questions can then be scored one by one.
+
+        Raises:
+            UserError: if a metric shows pictures to a judge that sees none.
+        """
+        card = self._reader.card
+        must_see(f"{card.name}:{card.model}" if card.model else card.name, card.capabilities, metrics)
         batched = [metric for metric in metrics if isinstance(metric, Judged) and metric.batch]
         calls = ((metric, batch) for batch in _batches(told) for metric in batched) if batched else iter(())
         while some := list(islice(calls, AT_ONCE)):

@@ -16,7 +16,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
@@ -30,7 +30,8 @@ from memharness.run.data import benchmark_class
 from memharness.run.folder import RunFolder
 from memharness.run.pictures import Picture, pictures
 from memharness.run.spec import RunSpec
-from memharness.store import document, whole
+from memharness.run.wire import image_in
+from memharness.store import document, read_lines, whole
 from memharness.types import UserError
 
 FORMAT = 1
@@ -67,7 +68,7 @@ def bundle(run: Path, out: Path | None, *, media: bool = True) -> Bundled:
     Args:
         run: the run's folder.
         out: the file; by default `<run>.zip` in the working folder.
-        media: whether the pictures of questions and recalled evidence go in.
+        media: whether the pictures of questions, recalled evidence and answers go in.
 
     Raises:
         UserError: for no run, an unfinished one, one whose figures do not verify, a secret in it, pictures that are not
@@ -215,10 +216,22 @@ def verify(path: Path, bench: str | None = None) -> list[str]:
         (folder / "DONE").touch()
         spec = RunSpec.from_json(RunFolder(folder).manifest()["spec"], f"{path}: manifest.json")
         try:
+            _keep(folder)
             found = api.verify(folder, _benchmark(bench or spec.bench, spec.bench_options, folder))
             return [line.replace(str(folder), str(path)) for line in found]
         except UserError as error:
             raise type(error)(str(error).replace(str(folder), str(path))) from None
+
+
+def _keep(folder: Path) -> None:
+    """Keep the pictures that answers brought as a run does: there may be scores that look at them."""
+    media = MediaStore()
+    for _, record in read_lines(folder / "records.jsonl"):
+        with suppress(KeyError, TypeError, AttributeError):  # a damaged line is named by what reads it next
+            for image in map(image_in, record.get("pictures", ())):
+                file = folder / "media" / Picture(image, folder).name
+                if file.is_file():
+                    media.keep(file.read_bytes(), image.source, f"media/{file.name}")
 
 
 def _benchmark(name: str, options: Mapping[str, Any], nowhere: Path) -> Benchmark:

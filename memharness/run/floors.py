@@ -92,7 +92,7 @@ async def _floors(benchmark: Benchmark, subset: str | None, options: Mapping[str
     scorer = await _Scorer.over(benchmark, told)
     ceiling = await scorer.figures(GOLD, "the gold answer and evidence as the prediction: the ceiling", told)
     rows = []
-    for name, about, rule in _rules(benchmark, cases):
+    for name, about, rule in rules(benchmark, cases):
         rows.append(await scorer.figures(name, about, await stage.play(rule)))
     placed = list(stage.placed())
     picked = scorer.speaking(placed)
@@ -250,7 +250,7 @@ async def _names(told: Sequence[Asked | Mapping[str, float]], metric: Metric) ->
 # ------------------------------------------------------------------------------------------------------------- floors
 
 
-def _rules(benchmark: Benchmark, cases: Sequence[Case]) -> Iterable[tuple[str, str, Rule]]:
+def rules(benchmark: Benchmark, cases: Sequence[Case]) -> Iterable[tuple[str, str, Rule]]:
     """The floors that fit every benchmark, as (name, what it is, rule)."""
     yield "always empty", "", lambda case, items: Answer("", readout=Readout())
     if any(case.question.form == "choice" for case in cases):

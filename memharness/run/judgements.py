@@ -57,7 +57,7 @@ class Judgement:
 
     def _verdict(self, row: ScoreRow) -> float | str | None:
         names = self.head["names"]
-        if len(names) == 1:
+        if len(names) == 1 or self.head["level"] == "interval":  # of points the first is their mean
             return row.scores[names[0]].value
         return next((name for name in names if row.scores[name].value), None)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -69,13 +70,14 @@ def judge(
 
 
 def _metric(benchmark: Benchmark, name: str | None, official: bool) -> Judge:
+    own = {metric.rubric: metric for metric in benchmark.metrics() if isinstance(metric, Judge)}
     if name is None:
-        own = list(dict.fromkeys(m.rubric for m in benchmark.metrics() if isinstance(m, Judge)))
         if len(own) != 1:
             which = f"has several: {', '.join(own)}" if own else "has none of its own: take binary.v1"
             raise UserError(f"--rubric: name one; {benchmark.card.name} {which}")
-        name = own[0]
-    return Judge(name, "official" if official else "strict")
+        (name,) = own
+    # A benchmark's own metric knows what else its rubric shows and where it applies.
+    return replace(own.get(name, Judge(name)), verdict="official" if official else "strict")
 
 
 async def _judge(

@@ -1,4 +1,4 @@
-"""The pictures of a run: those its questions show, and those of the evidence that was recalled."""
+"""The pictures of a run: those its questions show, those of the evidence recalled, and those that answers brought."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memharness.run.data import open_benchmark
 from memharness.run.folder import RunFolder
 from memharness.run.gather import pairs
 from memharness.run.spec import RunSpec
-from memharness.run.wire import case_in
+from memharness.run.wire import case_in, image_in
 from memharness.types import Answer, DataError, Image, Part, Question
 
 SUFFIXES = {"image/jpeg": ".jpg", "image/png": ".png", "image/webp": ".webp", "image/gif": ".gif", "image/bmp": ".bmp"}
@@ -38,16 +38,17 @@ class Picture:
 class _Wanted:
     """What is looked for in a context: items by id, pictures of questions by hash; and what was answered there."""
 
+    made: bool = False
     items: set[str] = field(default_factory=set)
     shown: set[str] = field(default_factory=set)
-    answers: dict[str, str | None] = field(default_factory=dict)
+    answers: dict[str, Answer] = field(default_factory=dict)
 
 
 def pictures(folder: RunFolder) -> dict[str, Picture]:
-    """Pictures by hash, in order of hashes. Videos are not among them, nor pictures that a method made itself.
+    """Pictures by hash, in order of hashes. Videos are not among them, nor pictures a method made and never showed.
 
     Raises:
-        DataError: if the run's data are not at hand or not the same any more, or a picture's file has changed.
+        DataError: if the run's data are not at hand or not the same any more, or a picture's file is gone or changed.
     """
     wanted = _wanted(folder)
     if not wanted:
@@ -60,7 +61,7 @@ def pictures(folder: RunFolder) -> dict[str, Picture]:
         same = digest(benchmark.digest()) == manifest["described"]["memory"]["data"]
     if not same:
         raise DataError(f"{benchmark.data.path}: not the data of this run; without them its pictures cannot be found")
-    found: dict[str, Picture] = {}
+    found = _made(folder, media)
     with plugin(f"benchmark {spec.bench}"):
         benchmark.contexts(spec.subset)
     for context, sought in wanted.items():
@@ -75,6 +76,21 @@ def pictures(folder: RunFolder) -> dict[str, Picture]:
     return dict(sorted(found.items()))
 
 
+def _made(folder: RunFolder, media: MediaStore) -> dict[str, Picture]:
+    """The pictures that answers brought."""
+    found: dict[str, Picture] = {}
+    for record, _ in pairs(folder):
+        for image in map(image_in, record.get("pictures", ()) if record else ()):
+            try:
+                found.setdefault(str(image.sha256), Picture(image, media.path(image)))
+            except DataError:
+                raise DataError(
+                    f"{folder.path}: an answer's picture {image.sha256} is not kept on this machine; run again with "
+                    "--fresh, or leave pictures out"
+                ) from None
+    return found
+
+
 def _wanted(folder: RunFolder) -> Mapping[str, _Wanted]:
     wanted: dict[str, _Wanted] = {}
     for record, gold in pairs(folder):
@@ -83,8 +99,10 @@ def _wanted(folder: RunFolder) -> Mapping[str, _Wanted]:
         sought = wanted.setdefault(record["context"], _Wanted())
         sought.items.update(row[0] for row in record.get("evidence", ()))
         sought.shown.update(str(image.sha256) for image in asked_pictures(case_in(gold).question))
-        sought.answers[record["question"]] = record.get("answer")
-    return {context: sought for context, sought in wanted.items() if sought.items or sought.shown}
+        brought = tuple(map(image_in, record.get("pictures", ())))
+        sought.made = sought.made or bool(brought)
+        sought.answers[record["question"]] = Answer(record.get("answer"), brought)
+    return {context: sought for context, sought in wanted.items() if sought.items or sought.shown or sought.made}
 
 
 def asked_pictures(question: Question) -> list[Image]:
@@ -115,7 +133,7 @@ async def _images(episode: Episode, sought: _Wanted) -> list[Image]:
             elif isinstance(event, Ask) and episode.live:
                 questions = [case.question for case in event.cases]
                 found |= _shown(sought, questions)
-                answers = [Answer(sought.answers.get(question.id)) for question in questions]
+                answers = [sought.answers.get(question.id, Answer(None)) for question in questions]
             elif isinstance(event, Ask):
                 found |= _shown(sought, (case.question for case in event.cases))
     except StopAsyncIteration:

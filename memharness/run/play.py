@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from memharness.benchmark import Ask, Episode, Fact, Observe, Recorded
-from memharness.types import Answer, Case, Item, Outcome, Record
+from memharness.types import Answer, Case, Image, Item, Outcome, Record
 
 Answering = Callable[[Case, Sequence[Item]], Answer | None]  # a case, and the items observed so far; None: no answer
 
@@ -54,4 +54,5 @@ def record_of(case: Case, answer: Answer | None, context: str, context_index: in
     if answer is not None:
         record.answer, record.extra = answer.text, answer.extra
         record.evidence = answer.readout.evidence if answer.readout else None
+        record.pictures = tuple(part for part in answer.parts if isinstance(part, Image))
     return record

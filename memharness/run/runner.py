@@ -28,6 +28,7 @@ from memharness.types import (
     BudgetError,
     Case,
     Evidence,
+    Image,
     Item,
     MethodError,
     Outcome,
@@ -441,7 +442,9 @@ class Runner:
         if answer.readout is not None:
             _check_pointers(answer.readout, opened.items)
             record.evidence = answer.readout.evidence
-        record.trace = answer.trace
+            record.trace = answer.readout.trace
+        record.trace = {**record.trace, **answer.trace}
+        record.pictures = tuple(part for part in answer.parts if isinstance(part, Image))
         if not isinstance(answer.text, str):
             raise MethodError("answer() returned no text")
         if not answer.text.strip():

@@ -14,6 +14,7 @@ from memharness.config import build, resolved
 from memharness.identity import Chain, digest
 from memharness.media import MediaStore
 from memharness.method import Method
+from memharness.metric import must_see
 from memharness.prompts import View, template
 from memharness.reader import Embedder, Reader, Sampling
 from memharness.registry import find, plugin, short_name, split_spec
@@ -94,7 +95,8 @@ def setup(spec: RunSpec) -> Setup:
         for name in dict.fromkeys(roles.values())
     }
     if spec.judge:
-        readers.setdefault(spec.judge, make_reader(spec.judge, {}, media))
+        judge = readers.setdefault(spec.judge, make_reader(spec.judge, {}, media))
+        must_see(spec.judge, judge.card.capabilities, benchmark.metrics())
     embedder = make_embedder(spec.embedder, media) if method.embeds() else None
     for role, needed in card.needs.items():
         if role in method.roles() and (lacking := needed - readers[roles.get(role, spec.reader)].card.capabilities):

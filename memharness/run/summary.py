@@ -15,6 +15,7 @@ from memharness.metric import Judged, Metric
 from memharness.run import judgements
 from memharness.run.agreement import agreements
 from memharness.run.folder import RunFolder
+from memharness.run.runtime import runtime
 from memharness.run.score import rows
 from memharness.stats import interval
 from memharness.store import read_lines
@@ -64,11 +65,15 @@ def figures(scored: Iterable[ScoreRow]) -> dict[str, dict[str, Any]]:
     return out
 
 
-def outcomes(folder: RunFolder) -> tuple[dict[str, int], dict[str, int], dict[str, dict[str, int]], dict[str, float]]:
-    """Counts of outcomes and flags, what the counted attempts cost by phase, and the mean readout's tokens by counter.
+Counts = tuple[dict[str, int], dict[str, int], dict[str, dict[str, int]], dict[str, float], dict[str, float]]
 
-    Questions without a readout are left out of the mean.
+
+def outcomes(folder: RunFolder) -> Counts:
+    """Counts of outcomes and flags, what the counted attempts cost by phase, and means over questions that have them.
+
+    The means are the readout's tokens by counter, and runtime by name.
     """
+    timed: dict[str, list[float]] = {}
     counts: dict[str, int] = {}
     shown: dict[str, list[int]] = {}
     flags: dict[str, int] = {}
@@ -79,11 +84,14 @@ def outcomes(folder: RunFolder) -> tuple[dict[str, int], dict[str, int], dict[st
             flags[flag] = flags.get(flag, 0) + 1
         for counter, tokens in record.get("cost", {}).items():
             shown.setdefault(counter, []).append(tokens)
+        for name, seconds in runtime(record.get("trace", {}), record["seconds"]).items():
+            timed.setdefault(name, []).append(seconds)
         for phase, sums in record.get("spent", {}).items():
             total = spent.setdefault(phase, {})
             for key, n in sums.items():
                 total[key] = total.get(key, 0) + n
-    return counts, flags, spent, {counter: sum(tokens) / len(tokens) for counter, tokens in shown.items()}
+    means = [{name: sum(some) / len(some) for name, some in known.items()} for known in (shown, timed)]
+    return counts, flags, spent, means[0], means[1]
 
 
 def costs(folder: RunFolder, asked: Mapping[str, Mapping[str, int]]) -> dict[str, Any]:
@@ -212,7 +220,7 @@ def summarise(
     """
     manifest = folder.manifest()
     memory, spec = manifest["described"]["memory"], manifest["spec"]
-    counts, flags, asked, shown = outcomes(folder)
+    counts, flags, asked, shown, timed = outcomes(folder)
     scores = figures(rows(folder))
     primary = benchmark.card.primary if benchmark.card.primary in scores else next(iter(scores), "")
     return {
@@ -229,6 +237,7 @@ def summarise(
         "outcomes": counts,
         "flags": flags,
         "memory_tokens": shown,
+        "runtime": timed,
         "scores": scores,
         "official": dict(benchmark.report(rows(folder))),
         "primary": primary,

@@ -63,6 +63,8 @@ def record_out(record: Record, spent: Mapping[str, Any]) -> dict[str, Any]:
     for name in ("extra", "requested", "cost", "view", "prompt", "flags", "error", "trace"):
         if value := getattr(record, name):
             line[name] = value
+    if record.pictures:
+        line["pictures"] = [part_out(image) for image in record.pictures]
     if spent:
         line["spent"] = spent
     return line
@@ -88,6 +90,7 @@ def record_in(line: Mapping[str, Any]) -> Record:
         error=line.get("error"),
         trace=line.get("trace", {}),
         seconds=line["seconds"],
+        pictures=tuple(image_in(image) for image in line.get("pictures", ())),
     )
 
 
@@ -99,12 +102,17 @@ def part_out(part: Part) -> dict[str, Any]:
     return {kind: part.sha256, "mime": part.mime, "width": part.width, "height": part.height, "source": part.source}
 
 
+def image_in(value: Mapping[str, Any]) -> Image:
+    """A picture from JSON."""
+    return Image(value["image"], value["mime"], value["width"], value["height"], value["source"])
+
+
 def part_in(value: Mapping[str, Any]) -> Part:
     """A part from JSON."""
     if "text" in value:
         return Text(value["text"])
     if "image" in value:
-        return Image(value["image"], value["mime"], value["width"], value["height"], value["source"])
+        return image_in(value)
     return Video(value["video"], value["mime"], value["width"], value["height"], 0.0, value["source"])
 
 

@@ -55,7 +55,9 @@ class Interval:
     df: float | None = None
 
 
-def interval(values: ArrayLike, clusters: Sequence[Hashable] | None = None, *, level: float = 0.95) -> Interval:
+def interval(
+    values: ArrayLike, clusters: Sequence[Hashable] | None = None, *, level: float = 0.95, shares: bool = True
+) -> Interval:
     """Mean of per-item scores with the interval that fits the data.
 
     Clustered values (fewer clusters than items, at least six) get mean ± t × cluster-robust error. Otherwise binary
@@ -67,6 +69,8 @@ def interval(values: ArrayLike, clusters: Sequence[Hashable] | None = None, *, l
         values: scores, shape (n,), in any order.
         clusters: the cluster of each value, length n, or None.
         level: confidence level, between 0 and 1.
+        shares: whether values between 0 and 1 are shares, and 0 and 1 verdicts; points and seconds are not, though some
+            of them all lie there.
 
     Returns:
         The interval; without values, one whose value is None.
@@ -80,6 +84,8 @@ def interval(values: ArrayLike, clusters: Sequence[Hashable] | None = None, *, l
     codes, groups = codes_of(clusters, len(x))
     if not len(x):
         return Interval(None, None, None, 0, groups, "none", "no items")
+    if not shares:
+        return mean(x, codes, groups, level)
     if not np.isin(x, (0.0, 1.0)).all():
         return _held(mean(x, codes, groups, level), x)
     if codes is None or groups is None or groups in (1, len(x)):

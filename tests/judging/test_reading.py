@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memharness.judging import Judge, rubric
-from memharness.judging.reading import Unread, read
+from memharness.judging.reading import Unread, points, read
 from memharness.reader import Reply
-from memharness.types import Asked, Status
+from memharness.types import Asked, Status, Usage
 
 Replies = Callable[..., Reply]
 LEVELS = [0, 0.25, 0.5, 0.75, 1]
@@ -230,3 +230,58 @@ def test_a_score_of_a_batch_goes_to_the_nearest_level(score: float) -> None:
 def test_halfway_between_two_levels_the_lower_one_counts(reply: Replies) -> None:
     assert said("h2hmem.v1", reply(json.dumps([entry("q1", 0.125)]))) == 0
     assert said("h2hmem.v1", reply(json.dumps([entry("q1", 0.625)]))) == 0.5
+
+
+# ------------------------------------------------------------------------------------------------------------- points
+
+POINTS = {"reason": "x", "faithfulness": 7, "preservation": 10, "correctness": 4}
+
+
+def given_points(text: str, finish: str = "stop") -> dict[str, float | None] | None:
+    """The points of a reply, or None."""
+    try:
+        return points(rubric("m2ca.v1"), Reply(text, Usage(), finish))  # type: ignore[arg-type]
+    except Unread:
+        return None
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (json.dumps(POINTS), (7, 10, 4)),
+        (json.dumps(POINTS | {"preservation": None}), (7, None, 4)),
+        (f"```json\n{json.dumps(POINTS)}\n```\nSo it is: {json.dumps(POINTS)}", (7, 10, 4)),
+        ("Faithfulness: 7\nPreservation: none\nCorrectness: 0", (7, None, 0)),
+        ("**Faithfulness**: 7\n**Preservation**: 10\n**Correctness**: 4.", (7, 10, 4)),
+        ("<think>\nFaithfulness: 1\n</think>\nFaithfulness: 7\nPreservation: 1\nCorrectness: 4", (7, 1, 4)),
+        ("Faithfulness: 1\nFaithfulness: 7\nPreservation: 1\nCorrectness: 4", None),
+        (json.dumps(POINTS | {"faithfulness": None}), None),
+        (json.dumps(POINTS | {"faithfulness": 7.5}), None),
+        (json.dumps(POINTS | {"faithfulness": 11}), None),
+        (json.dumps(POINTS | {"faithfulness": -1}), None),
+        (json.dumps(POINTS | {"faithfulness": True}), None),
+        (json.dumps(POINTS | {"faithfulness": "7"}), None),
+        (json.dumps({"faithfulness": 7, "correctness": 4}), None),
+        (json.dumps(POINTS) + json.dumps(POINTS | {"correctness": 5}), None),
+        ("Faithfulness: 7\nPreservation: 10", None),
+        ("Faithfulness: seven\nPreservation: 10\nCorrectness: 4", None),
+        ("It is a fine picture, 9 out of 10.", None),
+        ("", None),
+    ],
+)
+def test_points_are_read_whole_or_not_at_all(text: str, found: tuple[float | None, ...] | None) -> None:
+    named = None if found is None else dict(zip(("faithfulness", "preservation", "correctness"), found, strict=True))
+    assert given_points(text) == named
+
+
+def test_points_in_words_of_a_reply_that_was_cut_are_not_read() -> None:
+    lines = "Faithfulness: 7\nPreservation: 10\nCorrectness: 4"
+    assert given_points(lines) is not None
+    assert given_points(lines, "length") is None
+    assert given_points(json.dumps(POINTS), "length") is not None  # an object that is whole is whole
+
+
+@given(st.text(max_size=200))
+def test_no_reply_gives_points_by_accident(text: str) -> None:
+    found = given_points(text)
+    assert found is None or all(value is None or value in range(11) for value in found.values())

@@ -20,6 +20,7 @@ FROZEN = {
     "h2hmem.v1": "65a2d3326e267be50e39f8b30de0207aeb5b801d292c0d76865c1c630dacdde0",
     "locomo-generous.v1": "f7e5c91471bc36612f2e568f07f01a70aa8118c77b3e5fc4992df97a14f2a436",
     "locomo-strict.v1": "39fcb330c345eba2a461ef35e062511f851b7b48494a8bfa77f08d4034ab0327",
+    "m2ca.v1": "79249967d631ecc2dc4828c858e969f45cb017f6a48ed6a087cc3748c30b9560",
     "mem-gallery.v1": "ba2fecaa69c483c8bc42d307d8adcf0663ef63c06a8ec9c97d0007936096f0c4",
     "memeye.v1": "d43c0188051fa152974ec9cf3503ca98210876831b7edef53ad801c0d31c9824",
     "simplevqa.v1": "49d4cdf5c1608dc664a5999acbc922d957e6cabb9617fa784635a0b65bcfee19",
@@ -51,7 +52,8 @@ def test_several_rubrics_can_stand_in_one_run() -> None:
     metrics = [Judge(name) for name in rubrics()]
     metrics += [Judge(name, "official") for name in rubrics() if rubric(name).official]
     names = [name for metric in metrics for name in metric.names]
-    assert len(names) == len(set(names)) == 13
+    assert len(names) == len(set(names)) == 17
+    assert Judge("m2ca.v1").names == ("quality", "faithfulness", "preservation", "correctness")
     assert Judge("simplevqa.v1").names == ("co", "in", "na")
     assert Judge("mem-gallery.v1", "official").names == ("judge_mem_gallery_official",)
 
@@ -62,8 +64,8 @@ def test_every_schema_meets_the_strictest_rules_and_holds_the_verdict(name: str)
     assert is_strict(made.schema)
     fields = made.schema["properties"]
     fields = fields["verdicts"]["items"]["properties"] if made.case else fields
-    assert made.key in fields
-    assert list(fields)[-1] == made.key, "the reasons come before the verdict"
+    verdicts = list(made.points or (made.key,))
+    assert list(fields)[-len(verdicts) :] == verdicts, "the reasons come before the verdict"
     if made.parser == "graded":
         assert fields[made.key]["enum"] == list(made.levels)
     if made.labels:

@@ -795,6 +795,7 @@
       section(
         "Reply",
         el("pre", { tabindex: "0" }, question.answer ?? "no answer"),
+        (await partsOf(question.made ?? [])).filter(Boolean),
         thinking
           ? more("Thinking", () => el("pre", { tabindex: "0" }, thinking))
           : reasoned > 0 &&

@@ -198,6 +198,7 @@ class RunWriter:
     def _pictures(self, told: Told, memory: Memory) -> None:
         asked, media = told.asked, self.run.source.media
         self.pictures.add_parts(asked.question.parts, media)
+        self.pictures.add_parts(asked.record.pictures, media)
         for choice in asked.question.choices:
             self.pictures.add_parts(choice.parts, media)
         for pointer in (*(asked.record.evidence or ()), *asked.gold.evidence):
@@ -241,6 +242,7 @@ class RunWriter:
             "thinking": answer[: len(answer) - len(said_)] if answer is not None else "",
             "groupscores": _scores(told.group),
             "replies": _replies(told.row),
+            "made": [part_out(picture) for picture in record.pictures],
             "judges": [self._verdict(rows[question.id], head) for rows, head in self.judged if question.id in rows],
         }
         kept = ("flags", "error", "extra", "requested", "cost", "view", "prompt", "trace", "spent")
