@@ -142,6 +142,13 @@ class Images(Protocol):
             DataError: if it is missing or cannot be decoded.
         """
 
+    def path(self, image: Image) -> Path:
+        """The file of a picture.
+
+        Raises:
+            DataError: if it is missing.
+        """
+
     def keep(self, data: bytes, source: str, where: str) -> Image:
         """An Image for the bytes of a picture that a method made; kept by content."""
 
@@ -274,6 +281,9 @@ class Method(ABC, Generic[C]):
 
     async def start(self, kit: Kit) -> None:
         """Load weights, once per process."""
+
+    async def close(self) -> None:  # noqa: B027
+        """Free what `start` took, once per process."""
 
     @abstractmethod
     def open(self, context: str, kit: Kit) -> Memory:

@@ -48,12 +48,14 @@ class PilImages(ImageBackend):
         """
         import PIL
 
+        from memharness import scenes
+
         if model:
             raise UserError(f"images pil:{model}: pil has no models; write just pil")
         super().__init__(model, config)
-        # The bytes are those of one version of Pillow.
         routes = frozenset({"generate", "edit", "compose"})
-        self.card = ImageBackendCard("pil", f"Pillow {PIL.__version__}", routes, max_references=9, seeded=True)
+        drawing = f"scenes {scenes.VERSION}, Pillow {PIL.__version__}"  # whose bytes they are
+        self.card = ImageBackendCard("pil", drawing, routes, max_references=9, seeded=True)
 
     async def make(self, request: ImageRequest) -> tuple[Made, ...]:
         """See `ImageBackend.make`; only generating depends on the seed."""
@@ -66,8 +68,10 @@ class PilImages(ImageBackend):
         made = []
         for at in range(request.n):
             begun = time.perf_counter()
-            data, notes = self._drawn(request, seed + at) if request.route == "generate" else self._changed(request)
-            made.append(received(data, request, seed=seed + at, seconds=time.perf_counter() - begun, notes=notes))
+            drawing = request.route == "generate"
+            data, notes = self._drawn(request, seed + at) if drawing else self._changed(request)
+            used = seed + at if drawing else None
+            made.append(received(data, request, seed=used, seconds=time.perf_counter() - begun, notes=notes))
         return tuple(made)
 
     def _drawn(self, request: ImageRequest, seed: int) -> tuple[bytes, tuple[str, ...]]:

@@ -158,7 +158,10 @@ async def _play(ready: Setup, chosen: Sequence[Pick], models: Models, units: Wor
         )  # fmt: skip
         with ledger.charging(ledger.Account(""), "observe"), plugin(f"method {ready.spec.method}"):
             await ready.method.start(kit)
-    await runner.run(chosen)
+    try:
+        await runner.run(chosen)
+    finally:
+        await ready.method.close()
 
 
 def _meter(ready: Setup, cache: RequestCache | None, progress: Progress) -> Meter:

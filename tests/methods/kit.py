@@ -88,6 +88,9 @@ class NoImages:
     def open(self, image: Image) -> Picture:
         raise DataError(f"{image.source}: not at hand")
 
+    def path(self, image: Image) -> Path:
+        raise DataError(f"{image.source}: not at hand")
+
     def keep(self, data: bytes, source: str, where: str) -> Image:
         raise DataError(f"{where}: there is no place for pictures")
 
