@@ -52,6 +52,12 @@ class Bank:
         """Vectors held, keys included."""
         return sum(len(unit.value) + 1 for unit in self.units)
 
+    @property
+    def bytes(self) -> int:
+        """Bytes held: keys, values, and what merged values were made of, which training needs."""
+        held = (tensor for unit in self.units for tensor in (unit.key, unit.value, unit.merged) if tensor is not None)
+        return sum(tensor.nbytes for tensor in held)
+
     def nearest(self, query: torch.Tensor, k: int) -> list[Unit]:
         """The k units whose keys are most like a query, (width,), best first; all if there are fewer.
 

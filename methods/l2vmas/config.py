@@ -32,6 +32,16 @@ class L2VMASConfig(TeamConfig):
         "both", "memories in use; one alone is Table 6's ablation", source="L²-VMAS, section 3.2"
     )
     triggering: bool = option(True, "off: nothing is ever injected, and decoding is the model's own")
+    calls: Literal["entropy", "fixed"] = option(
+        "entropy",
+        "what calls on the memory: entropy (eq. 8), or every W tokens whatever it is",
+        source="L²-VMAS, section 3.3; fixed is our reading of Table 6's 'w/o Triggering', which says nothing of it",
+    )
+    attribution: Literal["gate", "none"] = option(
+        "gate",
+        "which memory: the gate chooses; none: the k units most like the window, of either",
+        source="L²-VMAS, section 3.3; none is our reading of Table 6's 'w/o Attribution', which says nothing of it",
+    )
 
     granularity: int = option(3, "g: a block is 2^g vision patches a side, seen at g sizes", source=TABLE, ge=1, le=6)
     remainder: Literal["resize", "pad"] = option(
@@ -112,6 +122,11 @@ class TrainingConfig(Config):
         "stage 1 leaves C_refine out, as Table 4 has it; but nothing that is injected would then ever be trained there",
         source="memharness: false; paper: true",
     )
+    gate_only: bool = option(
+        False,
+        "stage 2 unlocks the gate alone, as the text has it; Table 4 ticks C and C_refine as well",
+        source="L²-VMAS, Table 4: false; section 3.4: true",
+    )
     algorithm: Literal["ppo", "grpo"] = option("ppo", "grpo: advantages within a group, no critic", source=TABLE)
     clip_range: float | None = option(None, "ε", source=TABLE, gt=0)
     max_grad_norm: float = option(0.5, "gradients are cut to this norm", source=TABLE, gt=0)
@@ -136,6 +151,14 @@ class TrainingConfig(Config):
         "reward of an action for its surprise, −log π, which keeps the policy from settling early",
         source=SB3,
         ge=0,
+    )
+    together: int = option(
+        16,
+        "turns replayed beside each other: more are faster, and take more memory",
+        source="memharness",
+        unit="turns",
+        ge=1,
+        how=True,
     )
     group: int = option(1, "rollouts of one question; grpo needs 2", source="memharness", ge=1)
     temperature: float = option(1.0, "at which tokens are drawn", source="memharness: the paper does not say", gt=0)
@@ -163,4 +186,6 @@ class TrainingConfig(Config):
         """The modules that this stage unlocks (Table 4)."""
         if self.stage == 1:
             return ("compress", "merging") if self.literal else ("compress", "merging", "refining")
-        return ("compress", "refining", "gate") if self.stage == 2 else ("compress", "merging", "refining", "gate")
+        if self.stage == 2:
+            return ("gate",) if self.gate_only else ("compress", "refining", "gate")
+        return ("compress", "merging", "refining", "gate")

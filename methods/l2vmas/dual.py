@@ -12,6 +12,7 @@ from memharness.methods.l2vmas.banks import Bank, Thinking, Unit
 from memharness.methods.l2vmas.synthesis import Synthesis, injected
 
 Which = Literal["perception", "thinking"]
+From = Literal["perception", "thinking", "both"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,13 +20,13 @@ class Recalled:
     """What a call on the memory gave.
 
     Attributes:
-        which: bank.
+        which: bank; `both` where they are not told apart.
         latents: (L, width), to inject.
         units: how many were retrieved.
         chance: p of the gate, that perception was what is missing.
     """
 
-    which: Which
+    which: From
     latents: torch.Tensor
     units: int
     chance: float
@@ -39,10 +40,19 @@ class DualMemory:
         thinking: what was thought, chunk by chunk.
         calls: that gave something, on either bank.
         most: vectors that both banks held together at any time, keys included.
+        most_bytes: what both banks held together at any time.
     """
 
     def __init__(
-        self, synthesis: Synthesis, *, capacity: int, k: int, norm: float | None, other: bool, banks: Sequence[Which]
+        self,
+        synthesis: Synthesis,
+        *,
+        capacity: int,
+        k: int,
+        norm: float | None,
+        other: bool,
+        banks: Sequence[Which],
+        apart: bool = True,
     ) -> None:
         """Two empty banks.
 
@@ -53,16 +63,19 @@ class DualMemory:
             norm: what each injected vector is brought to, or None.
             other: whether the other bank is called on where the gate's choice is empty.
             banks: in use; an ablation leaves one out.
+            apart: whether the gate chooses one of them; else units of both are looked for together (an ablation).
         """
         self.perception = Bank()
         self.thinking = Thinking(capacity, synthesis.key, synthesis.merge)
         self.calls = 0
         self.most = 0
+        self.most_bytes = 0
         self._synthesis = synthesis
         self._k = k
         self._norm = norm
         self._other = other
         self._banks = banks
+        self._apart = apart
 
     @torch.no_grad()
     def see(self, blocks: torch.Tensor) -> None:
@@ -87,16 +100,26 @@ class DualMemory:
             window: (w, width), the hidden states of the last W tokens.
         """
         chance = self._synthesis.perception(window)
-        order: list[Which] = ["perception", "thinking"] if self.perceives(chance) else ["thinking", "perception"]
-        filled = [which for which in order[: 2 if self._other else 1] if len(self.bank(which))]
-        if not filled:
+        which, bank = self._chosen_bank(chance)
+        if not len(bank):
             return None
-        units = self.retrieve(self.bank(filled[0]), self._synthesis.key(window))
+        units = self.retrieve(bank, self._synthesis.key(window))
         self.calls += 1
         for unit in units:
             unit.called += 1
         latents = injected(self._synthesis, torch.cat([unit.value for unit in units]), self._norm)
-        return Recalled(filled[0], latents, len(units), chance)
+        return Recalled(which, latents, len(units), chance)
+
+    def _chosen_bank(self, chance: float) -> tuple[From, Bank]:
+        """The bank to call on; an empty one where there is nothing to give."""
+        if not self._apart:
+            both = Bank()
+            both.units = [*self.perception.units, *self.thinking.units]
+            return "both", both
+        order: list[Which] = ["perception", "thinking"] if self.perceives(chance) else ["thinking", "perception"]
+        filled = [which for which in order[: 2 if self._other else 1] if len(self.bank(which))]
+        which = (filled or order)[0]
+        return which, self.bank(which)
 
     def perceives(self, chance: float) -> bool:
         """Whether perception is called on, at a chance p: the threshold of inference."""
@@ -110,5 +133,16 @@ class DualMemory:
         """A bank by name."""
         return self.perception if which == "perception" else self.thinking
 
+    @property
+    def vectors(self) -> int:
+        """Vectors that both banks hold, keys included."""
+        return self.perception.vectors + self.thinking.vectors
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that both banks hold."""
+        return self.perception.bytes + self.thinking.bytes
+
     def _measure(self) -> None:
-        self.most = max(self.most, self.perception.vectors + self.thinking.vectors)
+        self.most = max(self.most, self.vectors)
+        self.most_bytes = max(self.most_bytes, self.bytes)

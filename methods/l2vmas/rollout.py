@@ -99,7 +99,7 @@ class DrawnMemory(DualMemory):
     @torch.no_grad()
     def call(self, window: torch.Tensor) -> Recalled | None:
         """See `DualMemory.call`."""
-        banks: dict[Which, tuple[Kept, ...]] = {which: _kept(self.bank(which)) for which in BANKS}
+        banks: dict[str, tuple[Kept, ...]] = {which: _kept(self.bank(which)) for which in BANKS}
         recalled = super().call(window)
         if recalled is None:
             return None

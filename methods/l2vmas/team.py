@@ -56,6 +56,7 @@ class LatentWork(Work):
             norm=self.latent.norm if config.match else None,
             other=bool(config.other),
             banks=banks,
+            apart=config.attribution == "gate",
         )
         self.spoken: dict[int, Spoken] = {}
 
@@ -110,8 +111,10 @@ class LatentWork(Work):
             "calls": memory.calls,
             "perception": len(memory.perception),
             "thinking": len(memory.thinking),
-            "vectors": memory.perception.vectors + memory.thinking.vectors,
+            "vectors": memory.vectors,
             "most_vectors": memory.most,
+            "bytes": memory.bytes,
+            "most_bytes": memory.most_bytes,
         }
         return trace
 

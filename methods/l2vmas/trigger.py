@@ -69,3 +69,21 @@ class Chance:
     def fired(self) -> None:
         """See `Trigger.fired`."""
         self._since = 0
+
+
+class Fixed:
+    """Calls on the memory every W tokens, however sure the agent is: what is left without entropy (Table 6)."""
+
+    def __init__(self, window: int) -> None:
+        """Begin to count; `window` is W, in tokens."""
+        self._window = window
+        self._since = 0
+
+    def step(self, entropy: float) -> bool:
+        """Take one more token; its entropy does not matter."""
+        self._since += 1
+        return self._since >= self._window
+
+    def fired(self) -> None:
+        """As `Trigger.fired`."""
+        self._since = 0

@@ -15,7 +15,7 @@ from memharness.method import Device, MeteredLatent
 from memharness.methods.l2vmas.chunks import Chunker
 from memharness.methods.l2vmas.config import L2VMASConfig
 from memharness.methods.l2vmas.dual import DualMemory, Recalled
-from memharness.methods.l2vmas.trigger import Trigger
+from memharness.methods.l2vmas.trigger import Fixed, Trigger
 from memharness.reader import Reply, Request, Step
 from memharness.types import OverWindow
 
@@ -87,6 +87,8 @@ class Speaker:
 
     def caller(self, rng: random.Random) -> Caller:
         """What decides when a turn calls on the memory."""
+        if self._config.calls == "fixed":
+            return Fixed(self._config.window)
         mode = self._config.trigger or "rise"
         return Trigger(self._config.window, self._config.threshold, mode)
 

@@ -48,6 +48,16 @@ def test_what_is_read_does_not_see_the_tokens() -> None:
     assert torch.equal(before[:x], after[:x]) and not torch.allclose(before[x:], after[x:])
 
 
+@pytest.mark.parametrize("positions", [0, 3])
+def test_what_is_read_beside_each_other_is_what_is_read_alone(positions: int) -> None:
+    made = compressor(3, positions=positions)
+    reads = [torch.randn(n, 6) for n in (4, 1, 7, 4)]
+    for read, written in zip(reads, made.many(reads), strict=True):
+        assert torch.allclose(written, made(read), atol=1e-6)
+    with pytest.raises(ValueError, match="nothing to compress"):
+        made.many([reads[0], reads[0][:0]])
+
+
 def test_eq_11_as_printed() -> None:
     layer, z = _Layer(8, 1, "paper"), torch.randn(4, 8)
     mask = torch.zeros(4, 4)

@@ -104,6 +104,21 @@ def test_a_team_of_tiny_vision_models_sees_pictures(tmp_path: Path, tiny: Path) 
         assert [step["tokens"]["passed"] > 0 for step in record["trace"]["steps"]] == [False, False, True, True, True]
 
 
+@pytest.mark.parametrize("topology", TOPOLOGIES)
+@pytest.mark.parametrize("bench", ["mmbench", "mmstar"])
+def test_every_topology_with_a_tiny_vision_model(tmp_path: Path, tiny: Path, bench: str, topology: str) -> None:
+    options = {"topology": topology, "turns": "5", "agent_tokens": "8"}
+    summary = run(tmp_path, bench, reader=f"hf:{tiny}", limit="1", max_tokens=8, m=options)
+    complete(summary, 5)
+    assert summary["tokens"]["answer"]["image"] > 0
+
+
+@pytest.mark.model
+def test_smollm2_on_a_text_benchmark(tmp_path: Path) -> None:
+    options = {"topology": "layered", "turns": "5", "agent_tokens": "8", "memory": "bm25"}
+    complete(run(tmp_path, "hotpotqa", reader="smollm2", limit="1", items=1, max_tokens=8, m=options), 5)
+
+
 def test_agents_may_be_different_models(tmp_path: Path) -> None:
     other = f"{__file__}:Other"
     summary = run(tmp_path, "mmstar", m={"turns": "3"}, models={"agent2": other})
