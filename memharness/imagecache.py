@@ -52,7 +52,9 @@ class CachedImages(ImageBackend):
 
         key = self.key(request)
         for again in itertools.count():  # once more only for a picture whose file was lost
-            value, cached = await self._cache.reply(digest([key, again]), call)
+            kept = digest([key, again])
+            value, cached = await self._cache.reply(kept, call)
+            value = self._cache.get(kept) or value  # another process may have been first: its pictures count
             made = [self._kept(one, request, cached) for one in value["made"]]
             if all(made):
                 return tuple(one for one in made if one is not None)

@@ -282,7 +282,7 @@ class Method(ABC, Generic[C]):
     async def start(self, kit: Kit) -> None:
         """Load weights, once per process."""
 
-    async def close(self) -> None:  # noqa: B027
+    async def close(self) -> None:
         """Free what `start` took, once per process."""
 
     @abstractmethod

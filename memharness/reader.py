@@ -309,3 +309,7 @@ class LatentReader(Reader):
     @abstractmethod
     async def replay(self, request: Request, tokens: Sequence[int], injections: Mapping[int, Any]) -> Any:
         """Log-probabilities of tokens with latents injected before the given positions, with gradients."""
+
+    async def replays(self, turns: Sequence[tuple[Request, Sequence[int], Mapping[int, Any]]]) -> list[Any]:
+        """What `replay` gives for each turn's arguments; a reader that can takes them all in one pass."""
+        return [await self.replay(*turn) for turn in turns]

@@ -151,18 +151,46 @@ class Frozen:
 
     def states(self, stretch: Stretch, positions: torch.Tensor, cache: Any = None) -> torch.Tensor:
         """Last-layer hidden states, after the final norm, of what follows the cache: (n, width)."""
+        return self._decoded(stretch.embeddings[None], stretch.deepstack, positions, cache)[0]
+
+    def beside(self, stretches: Sequence[Stretch], positions: Sequence[torch.Tensor]) -> torch.Tensor:
+        """States of whole sequences in one pass, (b, longest, width). Those behind a sequence's end mean nothing.
+
+        Args:
+            stretches: of any lengths.
+            positions: of each, as many as the longest needs: (1, longest), or (3, 1, longest) with M-RoPE.
+        """
+        import torch
+
+        longest, device = max(map(len, stretches)), self.network.device
+
+        def filled(stretch: Stretch) -> Stretch:  # on the right: no sequence sees what follows it
+            rest = stretch.embeddings.new_zeros(longest - len(stretch), self.width)
+            return join([stretch, Stretch(rest)])
+
+        rows = [filled(stretch) for stretch in stretches]
+        layers = next((len(row.deepstack) for row in rows if row.deepstack is not None), 0)
+        nothing = torch.zeros(layers, longest, self.width, dtype=self.network.dtype, device=device)
+        added = [nothing if row.deepstack is None else row.deepstack for row in rows]
+        ways = max(one.ndim for one in positions)
+        places = torch.cat([one.expand(3, -1, -1) if one.ndim < ways else one for one in positions], dim=-2)
+        embeddings = torch.stack([row.embeddings for row in rows])
+        return self._decoded(embeddings, torch.cat(added, dim=1) if layers else None, places)
+
+    def _decoded(
+        self, embeddings: torch.Tensor, deepstack: torch.Tensor | None, positions: torch.Tensor, cache: Any = None
+    ) -> torch.Tensor:
+        """(b, n, width) in and out; DeepStack's additions are (layers, b · n, width)."""
         import torch
 
         more: dict[str, Any] = {}
-        if stretch.deepstack is not None:
-            everywhere = torch.ones(1, len(stretch), dtype=torch.bool, device=self.network.device)
-            more = {"visual_pos_masks": everywhere, "deepstack_visual_embeds": list(stretch.deepstack)}
+        if deepstack is not None:
+            everywhere = torch.ones(embeddings.shape[:2], dtype=torch.bool, device=self.network.device)
+            more = {"visual_pos_masks": everywhere, "deepstack_visual_embeds": list(deepstack)}
         if cache is not None:
             more[self.network.cache_word] = cache
-        output = self._decoder(
-            inputs_embeds=stretch.embeddings[None], position_ids=positions, use_cache=cache is not None, **more
-        )
-        states: torch.Tensor = output.last_hidden_state[0]
+        output = self._decoder(inputs_embeds=embeddings, position_ids=positions, use_cache=cache is not None, **more)
+        states: torch.Tensor = output.last_hidden_state
         return states
 
     def logits(self, states: torch.Tensor) -> torch.Tensor:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import io
+import json
+import re
 import time
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from memharness.config import Config, option
@@ -28,6 +32,8 @@ if TYPE_CHECKING:
 ALL = frozenset({"generate", "edit", "compose"})
 PAPER = "CMA, section 3: Qwen-Image at 50 steps, CFG 4.0"
 
+_HUB = re.compile(r"(?P<name>[\w.-]+/[\w.-]+)(?:@(?P<revision>[\w./-]+))?")
+
 
 class Ability(NamedTuple):
     """What a pipeline can do, and how many pictures it takes."""
@@ -45,11 +51,34 @@ ABILITIES: Mapping[str, Ability] = {
 """Pipelines whose call does not say it. Of the others one that takes `image` edits one picture; the rest generate."""
 
 
+@dataclass(frozen=True)
+class Checkpoint:
+    """A pipeline at one revision.
+
+    Attributes:
+        source: its folder, or `OWNER/NAME` on the hub.
+        name: without a path.
+        commit: the hub's commit to load; None for a folder.
+        able: what its class can do.
+    """
+
+    source: str
+    name: str
+    commit: str | None
+    able: Ability
+
+    def revision(self) -> str:
+        """What pins it: the commit, or a digest of the folder's files."""
+        from memharness.identity import digest
+        from memharness.media import tree_digest
+
+        return self.commit or digest(tree_digest(Path(self.source)))
+
+
 class DiffusersConfig(Config):
     """How diffusers' pipelines are run."""
 
-    edits: str = option("", "Folder or name of the pipeline that changes pictures, if it is another.")
-    revision: str = option("", "Revision on the hub: a commit, so that it can be had again.")
+    edits: str = option("", "Folder, or OWNER/NAME@REVISION, of the pipeline that changes pictures, if it is another.")
     steps: int = option(50, "Denoising steps.", source=PAPER, ge=1)
     guidance: float = option(4.0, "Guidance (CFG).", source=PAPER, ge=0)
     dtype: Literal["auto", "f32", "f16", "bf16"] = option(
@@ -78,18 +107,21 @@ class DiffusersImages(ImageBackend):
         """
         super().__init__(model, config)
         if not model:
-            raise UserError("images diffusers: which pipeline? Write diffusers:FOLDER or diffusers:NAME-ON-THE-HUB")
-        self._places = dict.fromkeys((model, config.edits or model))
-        abilities = {place: _ability(place, config.revision) for place in self._places}
-        self._by_route = {route: place for place, able in abilities.items() for route in sorted(able.routes)}
-        if not config.edits:
-            self._by_route |= dict.fromkeys(abilities[model].routes, model)
+            raise UserError("images diffusers: which pipeline? Write diffusers:FOLDER or diffusers:OWNER/NAME")
+        self._checkpoints = [_find(place) for place in dict.fromkeys((model, config.edits or model))]
+        # Where both pipelines can do a thing, the one named for edits does what starts from pictures.
+        self._by_route = {
+            route: checkpoint
+            for checkpoint in self._checkpoints
+            for route in sorted(checkpoint.able.routes)
+            if route != "generate" or checkpoint is self._checkpoints[0]
+        }
         self._pipelines: dict[str, Any] = {}
         self.card = ImageBackendCard(
             name="diffusers",
-            model=" + ".join(map(_short, self._places)),
+            model=" + ".join(checkpoint.name for checkpoint in self._checkpoints),
             routes=frozenset(self._by_route),
-            max_references=max(able.references for able in abilities.values()),
+            max_references=max(checkpoint.able.references for checkpoint in self._by_route.values()),
             seeded=True,
         )
 
@@ -98,9 +130,13 @@ class DiffusersImages(ImageBackend):
         from importlib.metadata import version
 
         own = super().identity()
-        options = own["options"] | {"edits": _short(self.config.edits), "dtype": self._dtype()}
-        weights = [_digest(place) for place in self._places]
-        return own | {"options": options, "weights": weights, "diffusers": version("diffusers")}
+        options = own["options"] | {"edits": self._checkpoints[-1].name, "dtype": self._dtype()}
+        named = {"model": self.card.model, "options": options, "weights": self._weights}
+        return own | named | {"diffusers": version("diffusers")}
+
+    @functools.cached_property
+    def _weights(self) -> list[str]:
+        return [checkpoint.revision() for checkpoint in self._checkpoints]
 
     def _dtype(self) -> str:
         where, name = device.pick(self.config.device), self.config.dtype
@@ -112,11 +148,11 @@ class DiffusersImages(ImageBackend):
         Raises:
             UserError: one cannot be loaded.
         """
-        for place in self._places:
-            if place not in self._pipelines:
-                self._pipelines[place] = await device.run(self._load, place)
+        for checkpoint in self._checkpoints:
+            if checkpoint.source not in self._pipelines:
+                self._pipelines[checkpoint.source] = await device.run(self._load, checkpoint)
 
-    def _load(self, place: str) -> Any:
+    def _load(self, checkpoint: Checkpoint) -> Any:
         import torch
         from diffusers import DiffusionPipeline
         from diffusers.utils import logging
@@ -126,9 +162,9 @@ class DiffusersImages(ImageBackend):
         types = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
         try:
             load: Any = DiffusionPipeline.from_pretrained
-            pipeline = load(place, dtype=types[self._dtype()], revision=self.config.revision or None)
+            pipeline = load(checkpoint.source, dtype=types[self._dtype()], revision=checkpoint.commit)
         except (OSError, ValueError, ImportError, AttributeError) as error:
-            raise UserError(f"diffusers:{place}: cannot be loaded: {error}") from None
+            raise UserError(f"diffusers:{checkpoint.source}: cannot be loaded: {error}") from None
         pipeline.set_progress_bar_config(disable=True)
         return pipeline.to(device.pick(self.config.device))
 
@@ -142,7 +178,7 @@ class DiffusersImages(ImageBackend):
         refuse_what_it_cannot(self.card, request)
         if not self._pipelines:
             raise ImageError("diffusers was not started, or is closed")
-        pipeline = self._pipelines[self._by_route[request.route]]
+        pipeline = self._pipelines[self._by_route[request.route].source]
         made = []
         for at in range(request.n):  # one at a time: some take no more, and each has its own seed
             seed = None if request.seed is None else request.seed + at
@@ -187,61 +223,78 @@ class DiffusersImages(ImageBackend):
             words |= {"max_area": width * height, "_auto_resize": False} if "max_area" in takes else {}
         if request.seed is not None:
             words["generator"] = torch.Generator("cpu").manual_seed(request.seed)
-        negative = request.negative
-        if "true_cfg_scale" in takes and "Qwen" in type(pipeline).__name__:
-            words["true_cfg_scale"] = self.config.guidance
-            negative = negative or (" " if self.config.guidance > 1 else "")
-        elif "guidance_scale" in takes:
+        scale = "true_cfg_scale" if "true_cfg_scale" in takes else "guidance_scale"
+        if "guidance_scale" in takes and (scale == "guidance_scale" or "Qwen" not in type(pipeline).__name__):
             words["guidance_scale"] = self.config.guidance
-        if negative and "negative_prompt" in takes:
-            words["negative_prompt"] = negative
-        elif negative:
+        elif scale in takes:
+            words[scale] = self.config.guidance
+        guided = float(request.extra.get(scale, words.get(scale, 1))) > 1
+        # Qwen's guidance does nothing without a negative prompt, which only a line of its log says.
+        negative = request.negative or (" " if guided and "Qwen" in type(pipeline).__name__ else "")
+        if negative and "negative_prompt" not in takes:
             notes.append("the negative prompt was not used: the pipeline takes none")
+        elif negative:
+            words["negative_prompt"] = negative
+            notes += [] if guided else [f"the negative prompt has no effect: {scale} is not above 1"]
         unknown = sorted(set(request.extra) - set(takes))
         if unknown:
             raise ImageError(f"diffusers: {type(pipeline).__name__} takes no {', '.join(unknown)}")
         return words | dict(request.extra), tuple(notes)
 
 
-def _ability(place: str, revision: str) -> Ability:
-    """What the pipeline of a folder, or of a name on the hub, can do, by its class.
+def _find(place: str) -> Checkpoint:
+    """The pipeline of a folder, or of a name on the hub at the commit that its revision stands for now.
 
     Raises:
         UserError: diffusers is not installed, or there is no such pipeline.
     """
     try:
-        import diffusers
+        import diffusers  # noqa: F401
     except ImportError:
         raise UserError("images diffusers: needs diffusers; run `pip install 'memharness-bench[diffusion]'`") from None
+    folder = Path(place).expanduser()
+    if folder.is_dir():
+        return Checkpoint(str(folder), folder.resolve().name, None, _ability(place, folder / "model_index.json"))
+    named = _HUB.fullmatch(place)
+    if named is None:
+        raise UserError(f"diffusers:{place}: no such folder; write diffusers:FOLDER or diffusers:OWNER/NAME@REVISION")
+    index = _fetched(named["name"], named["revision"])
+    return Checkpoint(named["name"], named["name"], index.parent.name, _ability(place, index))
+
+
+def _fetched(name: str, revision: str | None) -> Path:
+    """A hub pipeline's index, whose folder is named by the commit; offline, as it was when it was fetched."""
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+
     try:
-        config = diffusers.DiffusionPipeline.load_config(place, revision=revision or None)
-    except (OSError, ValueError) as error:
+        return Path(hf_hub_download(name, "model_index.json", revision=revision))
+    except LocalEntryNotFoundError as error:
+        raise UserError(f"diffusers:{name}: not on this machine, and the hub cannot be reached ({error})") from None
+    except (HfHubHTTPError, OSError, ValueError) as error:
         raise UserError(
-            f"diffusers:{place}: no pipeline is there (a folder with model_index.json, or a name on the hub): {error}"
+            f"diffusers:{name}: the hub gives no pipeline ({error}); check name and revision, and log in if it is gated"
         ) from None
-    name = str(config.get("_class_name", ""))
+
+
+def _ability(place: str, index: Path) -> Ability:
+    """What a pipeline can do, by the class that its index names.
+
+    Raises:
+        UserError: there is no index, or no such class.
+    """
+    import diffusers
+
+    try:
+        name = str(json.loads(index.read_text(encoding="utf-8"))["_class_name"])
+    except OSError:
+        raise UserError(f"diffusers:{place}: no pipeline is there: it has no model_index.json") from None
+    except (ValueError, KeyError, TypeError):
+        raise UserError(f"{index}: names no pipeline in _class_name; fetch the model again") from None
     if name in ABILITIES:
         return ABILITIES[name]
     found = getattr(diffusers, name, None)
     if found is None:
-        raise UserError(
-            f"diffusers:{place}: its pipeline {name or '(unnamed)'} is not of diffusers {diffusers.__version__}"
-        )
+        raise UserError(f"diffusers:{place}: its pipeline {name} is not of diffusers {diffusers.__version__}")
     edits = "image" in inspect.signature(found.__call__).parameters
     return Ability(frozenset({"edit"}), 1) if edits else Ability(frozenset({"generate"}), 0)
-
-
-def _digest(place: str) -> Any:
-    """Of a local folder's files; a name on the hub stands for itself, with its revision among the options."""
-    from pathlib import Path
-
-    from memharness.identity import digest
-    from memharness.media import tree_digest
-
-    return digest(tree_digest(Path(place))) if Path(place).is_dir() else place
-
-
-def _short(place: str) -> str:
-    from pathlib import Path
-
-    return Path(place).name if Path(place).is_dir() else place

@@ -6,7 +6,7 @@ import asyncio
 import functools
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from memharness.config import Config, option
@@ -240,6 +240,23 @@ class LatentDecoding(ChatReader, LatentReader):
             ReaderError: the model failed.
             ValueError: a place outside of 0 … n, or latents of a wrong shape.
         """
+        return (await self.replays([(request, tokens, injections)]))[0]
+
+    async def replays(self, turns: Sequence[tuple[Request, Sequence[int], Mapping[int, Any]]]) -> list[torch.Tensor]:
+        """What `replay` gives for each turn, all of them side by side in one pass, filled up to the longest.
+
+        Args:
+            turns: arguments of `replay`. Memory and time are those of so many turns as long as the longest.
+
+        Raises:
+            OverWindow, ReaderError, ValueError: as `replay`.
+        """
+        forced = [await self._forced(*turn) for turn in turns]
+        if self._frozen is None or not forced:
+            return []
+        return await device.run(_named, _replay, self._frozen, forced)
+
+    async def _forced(self, request: Request, tokens: Sequence[int], injections: Mapping[int, Any]) -> Forced:
         outside = sorted(at for at in injections if not 0 <= at <= len(tokens))
         if outside:
             raise ValueError(f"injections at {outside}: {len(tokens)} tokens have places 0 … {len(tokens)}")
@@ -248,7 +265,7 @@ class LatentDecoding(ChatReader, LatentReader):
         total = len(prompt.ids) + len(tokens) + sum(map(len, latents.values()))
         if frozen.network.window and total > frozen.network.window:
             raise OverWindow(f"{total} tokens and latents exceed the window of {frozen.network.window}")
-        return await device.run(_named, _replay, frozen, prompt, tuple(tokens), latents, temperature(request))
+        return Forced(prompt, tuple(tokens), latents, temperature(request))
 
     async def _opened(self, request: Request) -> tuple[Frozen, Encoded, Request]:
         """The network, and a request's prompt and the request with its real output limit."""
@@ -280,28 +297,47 @@ async def _end(session: Session, lease: Lease) -> None:
     await asyncio.shield(freed)  # cancelled once more, it is still done
 
 
-def _replay(
-    frozen: Frozen, prompt: Encoded, tokens: Sequence[int], latents: Mapping[int, Stretch], heat: float
-) -> torch.Tensor:
+@dataclass(frozen=True, slots=True)
+class Forced:
+    """A turn to be replayed: prompt, tokens, latents by the number of tokens before them, and the temperature."""
+
+    prompt: Encoded
+    tokens: tuple[int, ...]
+    latents: Mapping[int, Stretch]
+    heat: float
+
+    def laid(self, frozen: Frozen, first: Stretch) -> tuple[Stretch, list[int]]:
+        """The whole turn behind its prompt as a sequence, and the places whose states its tokens were drawn from."""
+        stretches, drawn_from = [first], []
+        length = len(first)
+        for at, token in enumerate(self.tokens):
+            if at in self.latents:
+                stretches.append(self.latents[at])
+                length += len(self.latents[at])
+            drawn_from.append(length - 1)
+            stretches.append(frozen.tokens([token]))
+            length += 1
+        return join(stretches), drawn_from
+
+
+def _replay(frozen: Frozen, turns: Sequence[Forced]) -> list[torch.Tensor]:
     import torch
 
     with torch.no_grad():
-        first, positions, following = frozen.prompt(prompt)
-    stretches, drawn_from = [first], []
-    length = len(first)
-    for at, token in enumerate(tokens):
-        if at in latents:
-            stretches.append(latents[at])
-            length += len(latents[at])
-        drawn_from.append(length - 1)
-        stretches.append(frozen.tokens([token]))
-        length += 1
-    places = torch.cat([positions, frozen.places(following, length - len(first))], dim=-1)
+        begun = [frozen.prompt(turn.prompt) for turn in turns]
+    laid = [turn.laid(frozen, first) for turn, (first, _, _) in zip(turns, begun, strict=True)]
+    longest = max(len(stretch) for stretch, _ in laid)
+    places = [torch.cat([at, frozen.places(after, longest - len(first))], dim=-1) for first, at, after in begun]
+    rows = [row for row, (_, drawn_from) in enumerate(laid) for _ in drawn_from]
+    columns = [at for _, drawn_from in laid for at in drawn_from]
+    tokens = [token for turn in turns for token in turn.tokens]
+    heats = [turn.heat for turn in turns for _ in turn.tokens]
     with torch.enable_grad():
-        states = frozen.states(join(stretches), places)
-        logits = frozen.logits(states[drawn_from])
+        states = frozen.beside([stretch for stretch, _ in laid], places)
+        logits = frozen.logits(states[rows, columns])
         chosen = torch.tensor(tokens, dtype=torch.long, device=logits.device)
-        return torch.log_softmax(logits / heat, dim=-1).gather(1, chosen[:, None])[:, 0]
+        logs = torch.log_softmax(logits / logits.new_tensor(heats)[:, None], dim=-1).gather(1, chosen[:, None])[:, 0]
+    return list(torch.split(logs, [len(turn.tokens) for turn in turns]))
 
 
 def _named(function: Callable[..., T], *arguments: Any) -> T:

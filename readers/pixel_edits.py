@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import io
 import re
+import warnings
 from typing import TYPE_CHECKING
 
-from memharness.imaging import ImageError, ImageRequest
+from memharness.imaging import MOST_PIXELS, ImageError, ImageRequest
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -26,19 +27,25 @@ _TURNS = (
 
 
 def opened(data: bytes) -> Image:
-    """A reference as RGB, upright.
+    """A reference as 8-bit RGB on white, upright; of an animation the first frame.
 
     Raises:
-        ImageError: it cannot be decoded.
+        ImageError: it cannot be decoded, or is larger than 8,192 × 8,192 pixels.
     """
     from PIL import Image as Pillow
     from PIL import ImageOps
 
+    from memharness.episodic.picture import flat
+
     try:
-        with Pillow.open(io.BytesIO(data)) as picture:
-            return ImageOps.exif_transpose(picture).convert("RGB")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Pillow.DecompressionBombWarning)  # the limit here is lower
+            with Pillow.open(io.BytesIO(data)) as picture:
+                if picture.width * picture.height > MOST_PIXELS:
+                    raise ImageError(f"a picture to start from is too large ({picture.width:,} × {picture.height:,})")
+                return flat(ImageOps.exif_transpose(picture))
     except (OSError, SyntaxError, ValueError, Pillow.DecompressionBombError) as error:
-        raise ImageError(f"pil: a picture to start from cannot be decoded ({error})") from None
+        raise ImageError(f"a picture to start from cannot be decoded ({error})") from None
 
 
 def edited(request: ImageRequest, change: Change | None) -> tuple[bytes, tuple[str, ...]]:

@@ -52,6 +52,26 @@ async def test_equal_requests_at_a_time_share_one_call(tmp_path: Path) -> None:
     assert len(backend.asked) == 1 and len({one[0].sha256 for one in made}) == 1
 
 
+async def test_of_two_processes_at_a_time_the_first_one_counts(tmp_path: Path) -> None:
+    both = asyncio.Barrier(2)
+
+    class Moody(Counted):
+        """Makes another picture each time, as a model on a GPU may."""
+
+        def __init__(self, seed: int) -> None:
+            super().__init__()
+            self.seed = seed
+
+        async def make(self, request: ImageRequest) -> tuple[Made, ...]:
+            await both.wait()
+            return await super().make(replace(request, seed=self.seed))
+
+    caches = [CachedImages(Moody(seed), tmp_path) for seed in (1, 2)]
+    made = await asyncio.gather(*(cache.make(MUG) for cache in caches))
+    (kept,) = await CachedImages(Counted(), tmp_path).make(MUG)
+    assert kept.cached and {one[0].sha256 for one in made} == {kept.sha256}
+
+
 async def test_everything_that_is_asked_counts(tmp_path: Path) -> None:
     cache = CachedImages(Counted(), tmp_path)
     (mug,) = await cache.make(MUG)

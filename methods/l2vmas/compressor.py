@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import nn
@@ -60,18 +61,27 @@ class Compressor(nn.Module):
         Raises:
             ValueError: there is nothing to read.
         """
-        if not len(read):
+        written: torch.Tensor = self.many([read])[0]
+        return written
+
+    def many(self, reads: Sequence[torch.Tensor]) -> torch.Tensor:
+        """As `forward`, of several beside each other: (b, length, width). Shorter ones are filled up, unseen."""
+        if not all(map(len, reads)):
             raise ValueError("nothing to compress")
-        z = self._in(read.to(self._tokens.dtype))
+        longest = max(map(len, reads))
+        filled = nn.utils.rnn.pad_sequence([read.to(self._tokens.dtype) for read in reads], batch_first=True)
+        z = self._in(filled)
         if self._places is not None:
-            known = min(len(z), len(self._places))
-            z = torch.cat([z[:known] + self._places[:known], z[known:]])
-        z = torch.cat([z, self._tokens])
-        mask = z.new_zeros(len(z), len(z))
-        mask[: len(read), len(read) :] = -math.inf
+            known = min(longest, len(self._places))
+            z = torch.cat([z[:, :known] + self._places[:known], z[:, known:]], dim=1)
+        z = torch.cat([z, self._tokens.expand(len(reads), -1, -1)], dim=1)
+        mask = z.new_zeros(len(reads), 1, z.shape[1], z.shape[1])
+        mask[:, :, :longest, longest:] = -math.inf
+        for row, read in enumerate(reads):
+            mask[row, :, :, len(read) : longest] = -math.inf
         for layer in self._layers:
             z = layer(z, mask)
-        written: torch.Tensor = self._out(self._norm(z[len(read) :]))
+        written: torch.Tensor = self._out(self._norm(z[:, longest:]))
         return written
 
 
@@ -96,8 +106,8 @@ class _Layer(nn.Module):
 
     def _attend(self, z: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         query, key, value = (
-            part.reshape(len(z), self._heads, -1).transpose(0, 1) for part in self._to(z).chunk(3, dim=-1)
+            part.unflatten(-1, (self._heads, -1)).transpose(-3, -2) for part in self._to(z).chunk(3, dim=-1)
         )
         seen = nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
-        attended: torch.Tensor = self._from(seen.transpose(0, 1).reshape(len(z), -1))
+        attended: torch.Tensor = self._from(seen.transpose(-3, -2).flatten(-2))
         return attended

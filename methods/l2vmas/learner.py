@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import nn
@@ -14,7 +14,9 @@ from memharness.method import Device
 from memharness.methods.l2vmas.banks import similarity
 from memharness.methods.l2vmas.config import TrainingConfig
 from memharness.methods.l2vmas.rollout import Draw, Kept, Trace, plackett_luce
-from memharness.methods.l2vmas.synthesis import Learned, injected
+from memharness.methods.l2vmas.synthesis import Learned, matched
+
+T = TypeVar("T")
 
 
 class Critic(nn.Module):
@@ -55,6 +57,15 @@ class Actions:
         return len(self.scores)
 
 
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """What came of a question: its turns in order, the reward in 0 … 1, and its group's mean reward, or None (PPO)."""
+
+    turns: Sequence[Trace]
+    reward: float
+    baseline: float | None
+
+
 class Learner:
     """The modules under training, and how good a rollout's actions look to them now.
 
@@ -72,7 +83,7 @@ class Learner:
 
         Args:
             modules: trained in place.
-            latent: the frozen model, whose `replay` gives log-probabilities with gradients.
+            latent: the frozen model, whose `replays` gives log-probabilities with gradients.
             device: the thread for tensor work.
             config: of the stage, filled in.
             norm: what injected vectors are brought to, as in the rollouts.
@@ -92,43 +103,71 @@ class Learner:
         learnt = [p for p in modules.parameters() if p.requires_grad]
         self.optimizer = torch.optim.Adam([*learnt, *self.critic.parameters()], lr=float(config.learning_rate or 0))
 
-    async def scores(self, trace: Trace, *, gradients: bool) -> torch.Tensor:
-        """Log-probabilities of a turn's actions under the modules as they are, (a,)."""
-        if not trace.draws:
-            return torch.zeros(0, device=self._latent.device)
-        draws, latents = await self._device.run(self._draws, trace.draws, gradients)
-        places = {draw.after: given for draw, given in zip(trace.draws, latents, strict=True)}
-        tokens = await self._latent.replay(trace.request, trace.tokens, places)
-        return await self._device.run(_interleave, trace, tokens if gradients else tokens.detach(), draws)
+    async def scores(self, traces: Sequence[Trace], *, gradients: bool) -> list[torch.Tensor]:
+        """Log-probabilities of the turns' actions under the modules as they are, (a,) each.
+
+        All turns go through the modules and the model beside each other.
+        """
+        draws = [draw for trace in traces for draw in trace.draws]
+        called, latents = await self._device.run(self._draws, draws, gradients)
+        replayed, at = [], 0
+        for trace in traces:
+            places = {draw.after: latents[at + n] for n, draw in enumerate(trace.draws)}
+            at += len(trace.draws)
+            replayed.append((trace.request, trace.tokens, places))
+        tokens = await self._latent.replays(replayed)
+        return await self._device.run(_interleaved, traces, tokens, called, gradients)
 
     def _draws(self, draws: Sequence[Draw], gradients: bool) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
         with torch.set_grad_enabled(gradients):
-            return [self._drawn(draw) for draw in draws], [self._injected(draw) for draw in draws]
+            return self._drawn(draws), self._injected(draws)
 
-    def _drawn(self, draw: Draw) -> torch.Tensor:
-        """Log-probability of a call's bank and units."""
-        score = torch.zeros((), device=draw.window.device)
-        if draw.gate is not None and self.config.gate_gradient == "score":
-            logit = self.modules.gate(draw.window)
-            score = score + nn.functional.logsigmoid(logit if draw.gate else -logit)
-        if len(draw.chosen) < len(draw.bank):
-            keys = torch.stack([self.modules.key(self._value(kept)) for kept in draw.bank])
-            alike = similarity(self.modules.key(draw.window)[None], keys)[0] / self.config.retrieval_temperature
-            score = score + plackett_luce(alike, draw.chosen)
-        return score
+    def _drawn(self, draws: Sequence[Draw]) -> list[torch.Tensor]:
+        """Log-probabilities of each call's bank and units."""
+        scores = [torch.zeros((), device=draw.window.device) for draw in draws]
+        if self.config.gate_gradient == "score":
+            for at, draw in enumerate(draws):
+                if draw.gate is not None:
+                    logit = self.modules.gate(draw.window)
+                    scores[at] = scores[at] + nn.functional.logsigmoid(logit if draw.gate else -logit)
+        choosing = [at for at, draw in enumerate(draws) if len(draw.chosen) < len(draw.bank)]
+        if not choosing:
+            return scores
+        values = [self._value(kept) for at in choosing for kept in draws[at].bank]
+        keys = self._keys([*(draws[at].window for at in choosing), *values])
+        queries, of_units = keys[: len(choosing)], keys[len(choosing) :]
+        banks = torch.split(of_units, [len(draws[at].bank) for at in choosing])
+        for at, query, bank in zip(choosing, queries, banks, strict=True):
+            alike = similarity(query[None], bank)[0] / self.config.retrieval_temperature
+            scores[at] = scores[at] + plackett_luce(alike, draws[at].chosen)
+        return scores
 
-    def _injected(self, draw: Draw) -> torch.Tensor:
+    def _keys(self, values: Sequence[torch.Tensor]) -> torch.Tensor:
+        """Keys of values, (n, width); of one that comes again and again, since calls share a bank, made once."""
+        once = {id(value): value for value in values}
+        place = {name: n for n, name in enumerate(once)}
+        return self.modules.compress.many(list(once.values()))[[place[id(value)] for value in values], 0]
+
+    def _injected(self, draws: Sequence[Draw]) -> list[torch.Tensor]:
         """What was injected, made again. Its value is the hard choice's, its gradient the relaxed one's."""
-        latents = self._refined([draw.bank[at] for at in draw.chosen])
-        if draw.gate is None or self.config.gate_gradient == "score" or "gate" not in self.config.trained():
-            return latents
-        soft = torch.sigmoid((self.modules.gate(draw.window) + draw.noise) / self.heat)
-        share = soft if draw.gate else 1 - soft  # of the bank that was called on
-        share = 1 + share - share.detach()
-        return share * latents + (1 - share) * self._refined(draw.passed)
+        relaxed = self.config.gate_gradient == "relaxed" and "gate" in self.config.trained()
+        gated = [at for at, draw in enumerate(draws) if draw.gate is not None] if relaxed else []
+        units = [[draw.bank[at] for at in draw.chosen] for draw in draws] + [draws[at].passed for at in gated]
+        latents = self._refined(units)
+        for at, passed in zip(gated, latents[len(draws) :], strict=True):
+            draw = draws[at]
+            soft = torch.sigmoid((self.modules.gate(draw.window) + draw.noise) / self.heat)
+            share = soft if draw.gate else 1 - soft  # of the bank that was called on
+            share = 1 + share - share.detach()
+            latents[at] = share * latents[at] + (1 - share) * passed
+        return latents[: len(draws)]
 
-    def _refined(self, units: Sequence[Kept]) -> torch.Tensor:
-        return injected(self.modules, torch.cat([self._value(kept) for kept in units]), self._norm)
+    def _refined(self, calls: Sequence[Sequence[Kept]]) -> list[torch.Tensor]:
+        if not calls:
+            return []
+        read = [torch.cat([self._value(kept) for kept in units]) for units in calls]
+        latents = self.modules.refining.many(read)
+        return list(latents if self._norm is None else matched(latents, self._norm))
 
     def _value(self, kept: Kept) -> torch.Tensor:
         """A unit's value; a merged one's is made again, for C_merge's gradient. What it was made of has none."""
@@ -136,28 +175,29 @@ class Learner:
 
     # ------------------------------------------------------------------------------------------------- before an update
 
-    async def judge(self, turns: Sequence[Trace], reward: float, baseline: float | None) -> list[Actions]:
-        """A rollout's actions with advantages.
+    async def judge(self, rollouts: Sequence[Rollout]) -> list[Actions]:
+        """Rollouts' actions with advantages.
 
         The reward comes with the last action of the last turn; each action also earns `ent_coef` times its surprise.
         With a baseline (GRPO) every action's advantage is the reward over it; else it is GAE's over the whole rollout,
         turn after turn (Schulman et al. 2016, eq. 16).
-
-        Args:
-            turns: in order.
-            reward: in 0 … 1.
-            baseline: mean reward of the group, or None.
         """
-        made = []
-        for trace in turns:
-            scores = (await self.scores(trace, gradients=False)).float()
-            states = _states(trace)
-            zeros = torch.zeros_like(scores)
-            made.append(Actions(trace, scores, states, zeros, zeros))
-        made = [actions for actions in made if len(actions)]
-        if made:
-            await self._device.run(self._credit, made, reward, baseline)
-        return made
+        acted = [trace for rollout in rollouts for trace in rollout.turns if trace.draws]
+        scores: list[torch.Tensor] = []
+        for some in _portions(acted, self.config.together):
+            scores += await self.scores(some, gradients=False)
+        score = iter(scores)
+        judged: list[Actions] = []
+        for rollout in rollouts:
+            made = []
+            for trace in rollout.turns:
+                if trace.draws:
+                    now = next(score).float()
+                    made.append(Actions(trace, now, _states(trace), torch.zeros_like(now), torch.zeros_like(now)))
+            if made:
+                await self._device.run(self._credit, made, rollout.reward, rollout.baseline)
+            judged += made
+        return judged
 
     @torch.no_grad()
     def _credit(self, turns: Sequence[Actions], reward: float, baseline: float | None) -> None:
@@ -196,9 +236,9 @@ class Learner:
             total = 0
             for batch in _batches(rolled, next(order), self.config.mini_batch_size):
                 size = sum(map(len, batch))
-                for actions in batch:
-                    now = await self.scores(actions.trace, gradients=True)
-                    figures = await self._device.run(self._loss, actions, now, mean, spread + 1e-8, size)
+                for some in _portions(batch, self.config.together):
+                    now = await self.scores([actions.trace for actions in some], gradients=True)
+                    figures = await self._device.run(self._loss, some, now, mean, spread + 1e-8, size)
                     for name, value in figures.items():
                         sums[name] = sums.get(name, 0.0) + value
                 total += size
@@ -208,14 +248,17 @@ class Learner:
                 break
         return told
 
-    def _loss(self, actions: Actions, now: torch.Tensor, mean: float, spread: float, size: int) -> dict[str, float]:
-        """Add one turn's share of the gradient; sums over its actions of what is told."""
+    def _loss(
+        self, turns: Sequence[Actions], now: Sequence[torch.Tensor], mean: float, spread: float, size: int
+    ) -> dict[str, float]:
+        """Add some turns' share of the gradient; sums over their actions of what is told."""
         epsilon = float(self.config.clip_range or 0)
-        gained = (actions.advantages - mean) / spread
-        difference = now.float() - actions.scores
+        gained = (torch.cat([actions.advantages for actions in turns]) - mean) / spread
+        difference = torch.cat(list(now)).float() - torch.cat([actions.scores for actions in turns])
         ratio = difference.exp()
         surrogate = -torch.minimum(ratio * gained, ratio.clamp(1 - epsilon, 1 + epsilon) * gained)
-        value = (self.critic(actions.states) - actions.returns).pow(2)
+        returns = torch.cat([actions.returns for actions in turns])
+        value = (self.critic(torch.cat([actions.states for actions in turns])) - returns).pow(2)
         weight = self.config.vf_coef if self.config.algorithm == "ppo" else 0.0
         ((surrogate + weight * value).sum() / size).backward()
         with torch.no_grad():
@@ -252,13 +295,19 @@ def advantages(rewards: torch.Tensor, values: torch.Tensor, gamma: float, decay:
     return gained
 
 
-def _interleave(trace: Trace, tokens: torch.Tensor, draws: Sequence[torch.Tensor]) -> torch.Tensor:
-    """Scores of calls and tokens in the order in which they were made, from the first call on."""
-    pieces, at = [], trace.draws[0].after
-    for draw, score in zip(trace.draws, draws, strict=True):
-        pieces += [tokens[at : draw.after], score[None]]
-        at = draw.after
-    return torch.cat([*pieces, tokens[at:]])
+def _interleaved(
+    traces: Sequence[Trace], tokens: Sequence[torch.Tensor], called: Sequence[torch.Tensor], gradients: bool
+) -> list[torch.Tensor]:
+    """Each turn's scores of calls and tokens in the order in which they were made, from its first call on."""
+    scores, score = [], iter(called)
+    for trace, spoken in zip(traces, tokens, strict=True):
+        pieces, at = [], trace.draws[0].after if trace.draws else len(spoken)
+        for draw in trace.draws:
+            pieces += [spoken[at : draw.after], next(score)[None]]
+            at = draw.after
+        whole = torch.cat([*pieces, spoken[at:]])
+        scores.append(whole if gradients else whole.detach())
+    return scores
 
 
 def _states(trace: Trace) -> torch.Tensor:
@@ -282,6 +331,11 @@ def _batches(rolled: Sequence[Actions], order: Sequence[int], size: int) -> Iter
             batch = []
     if batch:
         yield batch
+
+
+def _portions(things: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    for at in range(0, len(things), size):
+        yield things[at : at + size]
 
 
 def linear(done: int, total: int) -> float:

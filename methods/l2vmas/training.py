@@ -16,7 +16,7 @@ from memharness.identity import digest
 from memharness.method import Device
 from memharness.methods.l2vmas.config import L2VMASConfig, ModulesConfig, TrainingConfig
 from memharness.methods.l2vmas.gate import annealed
-from memharness.methods.l2vmas.learner import Actions, Learner, linear
+from memharness.methods.l2vmas.learner import Actions, Learner, Rollout, linear
 from memharness.methods.l2vmas.modules import Shape, save
 from memharness.methods.l2vmas.rollout import DrawnMemory, Trace
 from memharness.methods.l2vmas.synthesis import Learned
@@ -168,16 +168,12 @@ class Trainer:
         wanted = config.n_steps * config.num_envs
         number = 0
         while sum(map(len, rolled)) < wanted and number < wanted:  # a rollout may have no action at all
-            some = [order.randrange(len(episodes)) for _ in range(max(1, config.num_envs // config.group))]
+            some = _drawn(order, len(episodes), max(1, config.num_envs // config.group))
             jobs = [(at, number + n) for n, at in enumerate(at for at in some for _ in range(config.group))]
             number += len(jobs)
             made = await asyncio.gather(*(self._one(episodes[at], update, n, norm) for at, n in jobs))
-            for first in range(0, len(made), config.group):
-                group = made[first : first + config.group]
-                mean = sum(reward for _, reward in group) / len(group)
-                for turns, reward in group:
-                    rewards.append(reward)
-                    rolled += await learner.judge(turns, reward, mean if config.algorithm == "grpo" else None)
+            rewards += [reward for _, reward in made]
+            rolled += await learner.judge(_grouped(made, config.group if config.algorithm == "grpo" else None))
             if number >= 8 * config.num_envs and not rolled:
                 break
         return rolled, rewards
@@ -205,7 +201,7 @@ class Trainer:
     # ---------------------------------------------------------------------------------------------------- what is kept
 
     def _identity(self) -> str:
-        how = self.config.model_dump() | {"steps": None}  # a training may be made longer
+        how = self.config.model_dump() | {"steps": None, "together": None}  # may be changed when a training goes on
         return digest([vars(self.shape), self.made.model_dump(), self.team.model_dump(), how, self.task])
 
     def _resume(self, learner: Learner) -> tuple[int, int]:
@@ -250,6 +246,21 @@ class Trainer:
         told = {"stage": self.config.stage, "actions": done, "updates": update, "reward": line["reward"],
                 "training": self.config.model_dump(mode="json")}  # fmt: skip
         save(self.modules, self.folder, self.shape, self.made, told)
+
+
+def _grouped(made: Sequence[tuple[list[Trace], float]], size: int | None) -> list[Rollout]:
+    """Rollouts, each with the mean reward of its group of so many; without, if there are no groups."""
+    means: list[float | None] = [None] * len(made)
+    if size is not None:
+        for first in range(0, len(made), size):
+            group = [reward for _, reward in made[first : first + size]]
+            means[first : first + size] = [sum(group) / len(group)] * len(group)
+    return [Rollout(turns, reward, mean) for (turns, reward), mean in zip(made, means, strict=True)]
+
+
+def _drawn(dice: random.Random, n: int, k: int) -> list[int]:
+    """k of n questions, each as often as any other or once more."""
+    return [at for _ in range(k // n) for at in range(n)] + dice.sample(range(n), k % n)
 
 
 def _orders(n: int, seed: str) -> Iterator[Sequence[int]]:

@@ -82,10 +82,8 @@ def images_server() -> Iterator[Server]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
             kind = self.headers["content-type"]
-            if kind.startswith("application/json"):
-                fields, images = json.loads(body), ()
-            else:
-                fields, images = _parts(kind, body)
+            written = kind.startswith("application/json")
+            fields, images = (json.loads(body), ()) if written else _parts(kind, body)
             self._send(state.answer(Asked(self.path, fields, images, self.headers.get("authorization", ""))))
 
         def _send(self, reply: Reply) -> None:
@@ -116,10 +114,10 @@ def images_server() -> Iterator[Server]:
 
 def _parts(kind: str, body: bytes) -> tuple[dict[str, Any], tuple[bytes, ...]]:
     """Fields and pictures of a multipart form."""
-    message = BytesParser(policy=HTTP).parsebytes(f"content-type: {kind}\r\n\r\n".encode() + body)
+    message: Any = BytesParser(policy=HTTP).parsebytes(f"content-type: {kind}\r\n\r\n".encode() + body)
     fields: dict[str, Any] = {}
-    images = []
-    for part in message.iter_parts():  # type: ignore[attr-defined]
+    images: list[bytes] = []
+    for part in message.iter_parts():
         name = part.get_param("name", header="content-disposition")
         if name == "image":
             images.append(part.get_payload(decode=True))

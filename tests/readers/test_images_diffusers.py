@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -115,22 +117,47 @@ async def test_out_of_memory_and_the_safety_checker_are_outcomes(
     assert raised.value.refused
 
 
-@pytest.mark.parametrize("name", ["QwenImagePipeline", "QwenImageEditPipeline", "QwenImageEditPlusPipeline"])
-def test_qwens_guidance_is_never_without_effect(folders: Path, name: str) -> None:
+async def test_qwens_guidance_is_never_without_effect(tmp_path: Path) -> None:
     """`true_cfg_scale` does nothing unless a negative prompt is given, which only a log line says."""
-    import diffusers
+    folder = tiny_pipelines.qwen_image(tmp_path / "qwen")
+    made = {}
+    for guidance in (1.0, 4.0):
+        backend = open_images(f"diffusers:{folder}", steps=2, guidance=guidance)
+        await backend.start()
+        (plain,) = await backend.make(MUG)
+        (negative,) = await backend.make(replace(MUG, negative="fog"))
+        made[guidance] = plain.sha256, negative.sha256, plain.notes + negative.notes
+        (more,) = await backend.make(replace(MUG, extra={"true_cfg_scale": 9.0}))
+        await backend.close()
+        assert more.sha256 not in made[guidance]
+    assert made[1.0][0] == made[1.0][1] != made[4.0][0] != made[4.0][1]
+    assert made[1.0][2] == ("the negative prompt has no effect: true_cfg_scale is not above 1",)
+    assert made[4.0][2] == ()
 
-    backend = pair(folders)
-    assert isinstance(backend, DiffusersImages)
-    pipeline = object.__new__(getattr(diffusers, name))
-    images = (_picture(),) if "Edit" in name else ()
-    words, notes = backend._words(pipeline, ImageRequest("a mug", images, (64, 64)))
-    assert (words["true_cfg_scale"], words["negative_prompt"]) == (2.0, " ")
-    assert "guidance_scale" not in words
-    assert notes == (("references were scaled to about one megapixel",) if images else ())
-    assert isinstance(words.get("image"), list) == ("Plus" in name)
-    asked, _ = backend._words(pipeline, ImageRequest("a mug", images, negative="fog"))
-    assert asked["negative_prompt"] == "fog"
+
+async def test_qwen_edits_one_picture_or_several(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from diffusers.pipelines.qwenimage import pipeline_qwenimage_edit_plus as module
+
+    for name in ("VAE_IMAGE_SIZE", "CONDITION_IMAGE_SIZE"):  # a megapixel takes half a minute here
+        monkeypatch.setattr(module, name, 64 * 64)
+    backend = open_images(f"diffusers:{tiny_pipelines.qwen_edit_plus(tmp_path / 'qwen')}", steps=1)
+    await backend.start()
+    navy, red = _picture(), _picture("red")
+    edits = [("green", (navy,)), ("blue", (navy,)), ("green", (red,)), ("merge", (navy, red)), ("merge", (red, navy))]
+    made = [(await backend.make(ImageRequest(words, images, (64, 64), seed=1, n=2)))[0] for words, images in edits]
+    assert len({one.sha256 for one in made}) == len(edits)
+    assert {one.notes for one in made} == {("references were scaled to about one megapixel",)}
+    await backend.close()
+
+
+async def test_without_guidance_a_negative_prompt_does_nothing_and_that_is_noted(folders: Path) -> None:
+    backend = pair(folders, guidance=1.0)
+    await backend.start()
+    (plain,) = await backend.make(MUG)
+    (negative,) = await backend.make(replace(MUG, negative="mug"))
+    assert negative.data == plain.data
+    assert negative.notes == ("the negative prompt has no effect: guidance_scale is not above 1",)
+    await backend.close()
 
 
 def test_kontext_makes_the_size_that_is_asked(folders: Path) -> None:
@@ -159,7 +186,7 @@ def test_what_a_pipeline_can_do_is_known_before_it_is_loaded(
 ) -> None:
     (tmp_path / "model_index.json").write_text(json.dumps({"_class_name": name}))
     card = open_images(f"diffusers:{tmp_path}").card
-    assert (card.routes, card.max_references) == (routes, references)
+    assert card.routes == routes and card.max_references == references
 
 
 def test_identity_is_of_the_weights_not_of_their_place(folders: Path, tmp_path: Path) -> None:
@@ -174,7 +201,11 @@ def test_identity_is_of_the_weights_not_of_their_place(folders: Path, tmp_path: 
 
 @pytest.mark.parametrize(
     ("index", "message"),
-    [(None, "no pipeline is there"), ({"_class_name": "Nonesuch"}, "Nonesuch is not of diffusers"), ({}, "unnamed")],
+    [
+        (None, "no pipeline is there"),
+        ({"_class_name": "Nonesuch"}, "Nonesuch is not of diffusers"),
+        ({}, "names no pipeline"),
+    ],
 )
 def test_what_is_no_pipeline_is_said(tmp_path: Path, index: dict[str, str] | None, message: str) -> None:
     if index is not None:
@@ -185,13 +216,45 @@ def test_what_is_no_pipeline_is_said(tmp_path: Path, index: dict[str, str] | Non
         open_images("diffusers")
 
 
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [("/no/such/folder", "no such folder"), ("owner/name@v1", "not on this machine, and the hub cannot be reached")],
+)
+def test_a_pipeline_that_is_not_there_is_said(spec: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(UserError, match=message):
+        open_images(f"diffusers:{spec}")
+
+
+def test_a_pipeline_of_the_hub_is_pinned_to_its_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fetched(name: str, file: str, revision: str | None) -> str:
+        index = tmp_path / f"{name.replace('/', '-')}-{revision}" / file
+        index.parent.mkdir(exist_ok=True)
+        index.write_text(
+            json.dumps({"_class_name": "QwenImageEditPlusPipeline" if "edit" in name else "ZImagePipeline"})
+        )
+        return str(index)
+
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", fetched)
+    backend = open_images("diffusers:qwen/image@c1", edits="qwen/edit@c2")
+    assert (backend.card.model, backend.card.max_references) == ("qwen/image + qwen/edit", 3)
+    assert backend.card.routes == {"generate", "edit", "compose"}
+    assert backend.identity()["weights"] == ["qwen-image-c1", "qwen-edit-c2"]
+
+
+def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "diffusers", None)
+    with pytest.raises(UserError, match=r"pip install 'memharness-bench\[diffusion\]'"):
+        open_images(f"diffusers:{tmp_path}")
+
+
 async def test_weights_that_are_missing_are_said(folders: Path, tmp_path: Path) -> None:
     (tmp_path / "model_index.json").write_text((folders / "stable_diffusion" / "model_index.json").read_text())
     with pytest.raises(UserError, match="cannot be loaded"):
         await open_images(f"diffusers:{tmp_path}").start()
 
 
-def _picture() -> bytes:
+def _picture(colour: str = "navy") -> bytes:
     file = io.BytesIO()
-    PIL.Image.new("RGB", (64, 64), "navy").save(file, "PNG")
+    PIL.Image.new("RGB", (64, 64), colour).save(file, "PNG")
     return file.getvalue()

@@ -124,6 +124,30 @@ async def test_what_cannot_be_done_is_an_error_never_a_copy(request_: ImageReque
         await make(request_)
 
 
+def test_pictures_of_any_mode_are_taken_and_bombs_are_not() -> None:
+    def saved(picture: PIL.Image.Image, kind: str, **more: object) -> bytes:
+        file = io.BytesIO()
+        picture.save(file, kind, **more)
+        return file.getvalue()
+
+    deep = PIL.Image.fromarray(np.full((4, 4), 257 * 100, np.uint16))
+    assert opened(saved(deep, "PNG")).getpixel((0, 0)) == (100, 100, 100)
+    cmyk = opened(saved(PIL.Image.new("CMYK", (16, 16), (0, 255, 255, 0)), "JPEG"))
+    assert cmyk.mode == "RGB" and cmyk.getpixel((8, 8))[0] > 200 > 60 > cmyk.getpixel((8, 8))[1]  # type: ignore[index]
+    assert opened(saved(PIL.Image.new("RGBA", (4, 4), (0, 0, 0, 0)), "PNG")).getpixel((0, 0)) == (255, 255, 255)
+    frames = [PIL.Image.new("RGB", (8, 8), colour) for colour in ("red", "blue")]
+    animated = saved(frames[0], "GIF", save_all=True, append_images=frames[1:])
+    assert opened(animated).getpixel((0, 0)) == (255, 0, 0)
+    exif = PIL.Image.Exif()
+    exif[0x0112] = 6
+    assert opened(saved(PIL.Image.new("RGB", (8, 4)), "JPEG", exif=exif)).size == (4, 8)
+    for side in (8200, 14000):
+        with pytest.raises(ImageError, match=r"too large|cannot be decoded"):
+            opened(saved(PIL.Image.new("1", (side, side)), "PNG"))
+    with pytest.raises(ImageError, match="cannot be decoded"):
+        opened(b"<svg xmlns='http://www.w3.org/2000/svg'/>")
+
+
 async def test_n_pictures_count_the_seed_on() -> None:
     made = await open_images("pil", side=64).make(replace(LAMP, n=3))
     assert [(one.seed, one.width) for one in made] == [(7, 64), (8, 64), (9, 64)]

@@ -318,6 +318,29 @@ async def test_replay_equals_the_session_and_has_gradients(reader: HFReader, pic
 
 
 @LOOP
+async def test_turns_replayed_side_by_side_are_those_replayed_alone(reader: HFReader, pictures: list[Image]) -> None:
+    import torch
+
+    assert await reader.replays([]) == []
+    turns: list[Any] = []
+    for number, request in enumerate(asks(reader, pictures)):
+        heated = replace(request, sampling=Sampling(temperature=0.5 + number, max_tokens=9))
+        tokens = list(range(5, 8 + 2 * number))
+        turns.append((heated, tokens, {1: vectors(reader, 2, number), len(tokens) - 1: vectors(reader, 1, number)}))
+    together = await reader.replays(turns)
+    for turn, got in zip(turns, together, strict=True):
+        torch.testing.assert_close(got, await reader.replay(*turn), atol=CLOSE, rtol=CLOSE)
+
+    latents = vectors(reader, 1).requires_grad_()
+    first = (*turns[0][:2], {1: latents})
+    slopes = []
+    for some in ([first], [turns[-1], first]):
+        got = (await reader.replays(some))[-1]
+        slopes.append(torch.autograd.grad(got.sum(), latents)[0])
+    torch.testing.assert_close(slopes[0], slopes[1], atol=CLOSE, rtol=CLOSE)
+
+
+@LOOP
 async def test_replay_says_what_is_wrong(words: HFReader) -> None:
     request = ask("Hi")
     with pytest.raises(ValueError, match=r"injections at \[3\]: 2 tokens have places 0 … 2"):
@@ -580,16 +603,16 @@ async def test_out_of_memory_is_one_sessions_failure(words: HFReader, monkeypatc
     import torch
 
     await words.replay(ask("Hi"), [1], {})  # has all been loaded
-    real = Frozen.states
+    real = Frozen._decoded
     long = "Where was it taken, and in which of the two was it raining? Answer yes or no."
     limit = len(words._network.encode(ask(long), words.media).ids) + 5
 
-    def states(self: Frozen, stretch: Any, positions: Any, cache: Any = None) -> Any:
+    def decoded(self: Frozen, embeddings: Any, deepstack: Any, positions: Any, cache: Any = None) -> Any:
         if cache is None or cache.get_seq_length() == limit:
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
-        return real(self, stretch, positions, cache)
+        return real(self, embeddings, deepstack, positions, cache)
 
-    monkeypatch.setattr(Frozen, "states", states)
+    monkeypatch.setattr(Frozen, "_decoded", decoded)
 
     async def one(text: str) -> Reply:
         async with words.decode(ask(text, max_tokens=16), window=1) as decoding:

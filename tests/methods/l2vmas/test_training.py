@@ -6,6 +6,7 @@ import json
 import math
 import random
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from memharness.cli import command_line
 from memharness.media import MediaStore
 from memharness.methods.l2vmas.banks import Unit
 from memharness.methods.l2vmas.config import L2VMASConfig, ModulesConfig, TrainingConfig
-from memharness.methods.l2vmas.learner import Learner, advantages, linear
+from memharness.methods.l2vmas.learner import Learner, Rollout, advantages, linear
 from memharness.methods.l2vmas.modules import Shape, fresh, load
 from memharness.methods.l2vmas.rollout import DrawnMemory, plackett_luce
 from memharness.methods.l2vmas.synthesis import Means
@@ -106,10 +107,10 @@ async def test_scores_are_those_of_the_rollout_until_the_modules_move(model: Pat
     try:
         learner = Learner(made.modules, reader, made.device, made.config, norm=reader.norm)
         turns, reward = await made._one(two_turns, 0, 0, reader.norm)
-        rolled = await learner.judge(turns, reward, None)
+        rolled = await learner.judge([Rollout(turns, reward, None)])
         assert rolled and reward in (0.0, 1.0)
         for actions in rolled:
-            again = await learner.scores(actions.trace, gradients=True)
+            (again,) = await learner.scores([actions.trace], gradients=True)
             assert torch.allclose(again.detach(), actions.scores, atol=1e-5)
             assert (
                 len(again)
@@ -121,6 +122,36 @@ async def test_scores_are_those_of_the_rollout_until_the_modules_move(model: Pat
         assert told["passes"] >= 1 and told["kl"] >= -1e-6
         moved = {name.split(".")[0] for name, p in made.modules.named_parameters() if not torch.equal(p, before[name])}
         assert "refining" in moved and "gate" not in moved
+    finally:
+        await reader.close()
+
+
+async def test_turns_scored_beside_each_other_are_those_scored_alone(model: Path, tmp_path: Path) -> None:
+    made, reader = await trainer(model, tmp_path / "out", stage=2, gate_gradient="score")
+    try:
+        learner = Learner(made.modules, reader, made.device, made.config, norm=reader.norm)
+
+        async def long(stage: Stage) -> float:
+            await stage.see(torch.randn(3, 2, reader.width, generator=torch.Generator().manual_seed(0)))
+            for text in ("The cat sat on the mat.", "Yes.", "Where was it taken?"):
+                await stage.speak(replace(asked(text), sampling=Sampling(max_tokens=14)))
+            return 1.0
+
+        eager = replace(made, team=made.team.model_copy(update={"threshold": 0.0}))
+        rollouts = [Rollout(*await eager._one(long, 0, number, reader.norm), None) for number in range(3)]
+        traces = [trace for rollout in rollouts for trace in rollout.turns if trace.draws]
+        assert len(traces) >= 3 and any(len(draw.chosen) < len(draw.bank) for trace in traces for draw in trace.draws)
+        together = await learner.scores(traces, gradients=True)
+        alone = [(await learner.scores([trace], gradients=True))[0] for trace in traces]
+        slopes = []
+        for scores in (together, alone):
+            for now, then in zip(scores, alone, strict=True):
+                assert torch.allclose(now, then, atol=1e-5)
+            torch.cat(list(scores)).square().sum().backward()
+            slopes.append([p.grad.clone() for p in learner.modules.parameters() if p.grad is not None])
+            learner.optimizer.zero_grad(set_to_none=True)
+        assert len(slopes[0]) == len(slopes[1]) > 0
+        assert all(torch.allclose(now, then, atol=1e-4, rtol=1e-3) for now, then in zip(*slopes, strict=True))
     finally:
         await reader.close()
 
