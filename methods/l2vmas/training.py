@@ -259,7 +259,7 @@ def _grouped(made: Sequence[tuple[list[Trace], float]], size: int | None) -> lis
 
 
 def _drawn(dice: random.Random, n: int, k: int) -> list[int]:
-    """k of n questions, each as often as any other or once more."""
+    """Which k of n questions: each as often as any other, or once more."""
     return [at for _ in range(k // n) for at in range(n)] + dice.sample(range(n), k % n)
 
 

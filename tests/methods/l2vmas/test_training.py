@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from PIL import Image as Pillow
 
 import memharness.benchmarks
@@ -24,7 +26,7 @@ from memharness.methods.l2vmas.modules import Shape, fresh, load
 from memharness.methods.l2vmas.rollout import DrawnMemory, plackett_luce
 from memharness.methods.l2vmas.synthesis import Means
 from memharness.methods.l2vmas.tasks import gqa, gqa_score
-from memharness.methods.l2vmas.training import CURVE, PROGRESS, STATE, Stage, Trainer
+from memharness.methods.l2vmas.training import CURVE, PROGRESS, STATE, Stage, Trainer, _drawn
 from memharness.methods.vmas.training import Thread
 from memharness.reader import Message, Request, Sampling
 from memharness.readers.hf import HFConfig, HFReader
@@ -295,3 +297,10 @@ def test_gqa_as_published(tmp_path: Path) -> None:
     file.write_text("[]")
     with pytest.raises(DataError, match="must be an object"):
         list(gqa(file, images, media, None))
+
+
+@given(n=st.integers(1, 12), k=st.integers(0, 40), seed=st.integers(0, 9))
+def test_every_question_is_drawn_as_often_as_any_other_or_once_more(n: int, k: int, seed: int) -> None:
+    drawn = _drawn(random.Random(seed), n, k)
+    counts = [drawn.count(at) for at in range(n)]
+    assert len(drawn) == k and max(counts) - min(counts) <= 1
