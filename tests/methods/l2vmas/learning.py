@@ -27,8 +27,8 @@ LEARNT, HELD_OUT = FILLERS[:8], FILLERS[8:]  # the words around what is seen and
 TEAM = L2VMASConfig(window=2, length=2, merged=2, banks="thinking").settled()
 MADE = ModulesConfig(inner=32, layers=1, heads=2, gate=8)
 TRAINING = TrainingConfig(
-    algorithm="grpo", group=8, num_envs=64, n_steps=1, mini_batch_size=64, n_epochs=5, learning_rate=5e-3, rate=1.0,
-    target_kl=0.1, ent_coef=0.1, steps=13_000, together=64,
+    algorithm="grpo", group=8, num_envs=64, n_steps=1, mini_batch_size=64, n_epochs=4, learning_rate=5e-3, rate=1.0,
+    clip_range=0.8, target_kl=0.1, ent_coef=0.1, steps=7_500, together=64,
 )  # fmt: skip
 SAY = Callable[[dict[str, Any]], None]
 

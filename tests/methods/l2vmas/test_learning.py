@@ -19,7 +19,7 @@ async def test_stage_1_carries_what_was_seen_to_who_did_not_see_it(tmp_path: Pat
     reader = await taught(tmp_path, 2)
     try:
         untrained, _ = await accuracy(reader, fresh(Shape(reader.width, 2, 2), MADE, 2))
-        modules = await learn(reader, tmp_path / "out", 2, steps=2_560, n_epochs=5)
+        modules = await learn(reader, tmp_path / "out", 2, steps=1_920)
         greedy, shuffled = await accuracy(reader, modules)
         assert untrained <= 0.25 and greedy >= 0.5  # chance is 1 in 8
         assert shuffled == pytest.approx(1 / 8, abs=0.06)  # what another saw is worth nothing
@@ -32,11 +32,11 @@ async def test_stage_1_carries_what_was_seen_to_who_did_not_see_it(tmp_path: Pat
 
 async def the_gate_alone(reader: HFReader, modules: Any, folder: Path) -> None:
     before = {name: tensor.clone() for name, tensor in modules.state_dict().items()}
-    await learn_to_route(reader, modules, folder, 2, steps=100)
+    await learn_to_route(reader, modules, folder, 2, steps=1_000)
     moved = {name.split(".")[0] for name, tensor in modules.state_dict().items() if not tensor.equal(before[name])}
     assert moved == {"gate"}
-    _, _, calls = await routing(reader, modules)  # which is asserted to find something in both memories
-    assert calls == 64  # the trigger fires in each of them
+    routed, _, calls = await routing(reader, modules)  # which is asserted to find something in both memories
+    assert calls == 64 and routed >= 0.9  # the trigger fires in each of them
 
 
 def test_only_stage_2_has_a_gate_alone() -> None:
