@@ -259,7 +259,9 @@ class CMAMemory(Memory):
         }  # fmt: skip
         self._acted[number] = Acted(str(done.trace.get("task", "")), done.used, trace)
         evidence = tuple(Evidence(item) for item in dict.fromkeys(self._evidence[id] for id in done.used))
-        readout = Readout(budget.fit(evidence, question), trace=trace, available=len(scene.candidates))
+        readout = None
+        if done.trace.get("retrieval", {}).get("outcome", "ok") == "ok":  # what cannot be read is no empty set
+            readout = Readout(budget.fit(evidence, question), trace=trace, available=len(scene.candidates))
         parts = tuple(product.image for product in done.products)
         return Answer(done.text, parts=parts, readout=readout, trace=trace)
 

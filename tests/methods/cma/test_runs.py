@@ -239,6 +239,25 @@ def test_the_loop_works_through_a_server_with_tool_calls(tmp_path: Path, beginni
     assert any("image_url" in json.dumps(body["messages"][-1]) for body in api.asked)
 
 
+@pytest.mark.parametrize("reply", ["I think none of them.", '{"images": [7]}', "[7]"])
+def test_a_retrieval_that_cannot_be_read_is_never_right(
+    tmp_path: Path,
+    beginning: Path,
+    api: Api,  # noqa: F811
+    reply: str,
+) -> None:
+    api.answers = [Answer(chat(reply))]
+    summary = run(
+        tmp_path, m={"retriever": "reader"}, reader="openai:m", reader_options={"base_url": api.url},
+        data=str(beginning),
+    )  # fmt: skip
+    records = lines(summary, "records.jsonl")
+    asked = [record["trace"]["retrieval"].get("outcome", "ok") != "ok" for record in records]
+    scores = [row["scores"]["em"] for row in lines(summary, "scores.jsonl")]
+    assert summary["outcomes"] == {"ok": 3} and asked == [False, True, True]  # at first there is none
+    assert [score[:2] for score in scores[1:]] == [[0.0, "unparsed"]] * 2
+
+
 @pytest.mark.model
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("options", [{"controller": "reader", "retriever": "reader"}, {"loop": "true"}])

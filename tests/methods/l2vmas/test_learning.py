@@ -19,7 +19,7 @@ async def test_stage_1_carries_what_was_seen_to_who_did_not_see_it(tmp_path: Pat
     reader = await taught(tmp_path, 2)
     try:
         untrained, _ = await accuracy(reader, fresh(Shape(reader.width, 2, 2), MADE, 2))
-        modules = await learn(reader, tmp_path / "out", 2, steps=1_920)
+        modules = await learn(reader, tmp_path / "out", 2, steps=1_536)
         greedy, shuffled = await accuracy(reader, modules)
         assert untrained <= 0.25 and greedy >= 0.5  # chance is 1 in 8
         assert shuffled == pytest.approx(1 / 8, abs=0.06)  # what another saw is worth nothing
@@ -32,7 +32,7 @@ async def test_stage_1_carries_what_was_seen_to_who_did_not_see_it(tmp_path: Pat
 
 async def the_gate_alone(reader: HFReader, modules: Any, folder: Path) -> None:
     before = {name: tensor.clone() for name, tensor in modules.state_dict().items()}
-    await learn_to_route(reader, modules, folder, 2, steps=1_000)
+    await learn_to_route(reader, modules, folder, 2, steps=768)
     moved = {name.split(".")[0] for name, tensor in modules.state_dict().items() if not tensor.equal(before[name])}
     assert moved == {"gate"}
     routed, _, calls = await routing(reader, modules)  # which is asserted to find something in both memories
