@@ -330,7 +330,7 @@ def test_floors_of_the_sample(home: Path) -> None:
     assert {name: round(found[name]["em"], 4) for name in found if not name.startswith("always un")} == {
         "always empty": 0.2857, "always Not mentioned in the conversation": 0, "always none": 0.2857,
         "best constant by type": 0.5, "last picture": 0.2857, "first picture": 0.25, "all pictures": 0.1429,
-        "a random picture": 0.1429, "BM25 on captions": 0.3929, "gold itself": 1,
+        "a random picture": 0.1429, "BM25 on captions": 0.3571, "gold itself": 1,
     }  # fmt: skip
     gold = found["gold itself"]
     assert {name: gold[name] for name in ("All", "Long", "Hard")} == {"All": 1, "Long": 1, "Hard": 1}
